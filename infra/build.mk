@@ -26,7 +26,7 @@ smoke: $(VENV)/.local ## save a page at a deployed stage, wait for it, find it, 
 TRIED = $(if $(filter-out undefined,$(origin PAGE)),--page=$(call quoted,PAGE))
 
 .PHONY: destroy
-destroy: $(VENV)/.local .local/tools/.ready ## delete a deployed stage, with a question: STAGE=staging, YES=1; database, vectors and model are kept
+destroy: $(VENV)/.local .local/tools/.ready ## delete a deployed stage, with a question: STAGE=staging, YES=1; says what is kept
 	@$(COMMAND) infra.destroy --stage=$(STAGE) $(call flag,YES,yes)
 
 .PHONY: drill

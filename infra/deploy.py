@@ -1,4 +1,6 @@
-"""``make deploy STAGE=prod``: migrates, deploys what was built, tries it, and tells where it is. Asks nothing.
+"""``make deploy STAGE=prod``: migrates, deploys what was built, brings the model, tries it, and tells where it is.
+
+It asks nothing.
 
 Migrations are safe while the code before them runs, so they go first, except for a stage that is new.
 """
@@ -9,16 +11,23 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from infra.local.answer import run
 from infra.package import stage_parameters
 from infra.smoke import smoke
 from infra.stage import ROOT, Stage
+from infra.upload_model import upload
+from layers.model.assemble import assemble
+from layers.model.wheel import AssemblyError
+from siftline.models.model_folders import MANIFEST
 from siftline.operate.command_line import Parser
 from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import process_environment
 
 _BUILT = ROOT / ".aws-sam" / "build"
 _SAM = ROOT / ".local" / "tools" / "bin" / "sam"
+_MODEL = ROOT / ".local" / "model"
 
 
 def zipped(folder: Path) -> bytes:
@@ -57,6 +66,25 @@ def _sam_deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> Non
         raise SetUpError("SAM did not deploy it: see above. What ran before still runs.")
 
 
+def bring_model(stage: Stage, folder: Path) -> None:
+    """Upload the model where the stage reads it from a bucket of its own that lacks it. Raises ``SetUpError``.
+
+    It is assembled in ``folder`` first, if it is not there.
+    """
+    if not (uri := stage.outputs().get("ModelUri")):
+        return
+    bucket, _, prefix = uri.removeprefix("s3://").partition("/")
+    client = stage.client("s3")
+    try:
+        if client.list_objects_v2(Bucket=bucket, Prefix=f"{prefix}/{MANIFEST}")["KeyCount"]:
+            return
+        assemble(folder)
+        upload(client, folder, bucket)
+    except (AssemblyError, BotoCoreError, ClientError) as error:
+        raise SetUpError(f"The model could not be brought to {uri}: {error}") from error
+    print(f"The model is at {uri}", flush=True)
+
+
 def first_token(stage: Stage) -> str | None:
     """Make an operator where there is no user at all, and return the token."""
     if len(stage.do("user", "--list").splitlines()) > 1:
@@ -74,6 +102,7 @@ def main(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     stage = Stage(chosen.stage)
     url = deploy(stage, chosen.built, {})
+    bring_model(stage, _MODEL)
     token = first_token(stage)
     print(f"Siftline {stage.name} is at {url}")
     if token:

@@ -38,6 +38,13 @@ class Stage:
 
     def outputs(self) -> dict[str, str]:
         """Return the outputs of its stack; none where it is not deployed yet. Raises ``SetUpError``."""
+        return {output["OutputKey"]: output["OutputValue"] for output in self._described().get("Outputs", [])}
+
+    def parameters(self) -> dict[str, str]:
+        """Return the parameters that it was deployed with; none where it is not. Raises ``SetUpError``."""
+        return {one["ParameterKey"]: one["ParameterValue"] for one in self._described().get("Parameters", [])}
+
+    def _described(self) -> dict[str, Any]:
         try:
             [stack] = self.client("cloudformation").describe_stacks(StackName=self.stack)["Stacks"]
         except ClientError as error:
@@ -46,7 +53,7 @@ class Stage:
             raise SetUpError(f"The stack {self.stack} cannot be looked at: {error}") from error
         except BotoCoreError as error:
             raise SetUpError(f"AWS cannot be reached: {error}") from error
-        return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+        return dict(stack)
 
     def renew_operate(self, package: bytes) -> None:
         """Give ``operate`` another zip, ahead of everything else: it brings the next release's migrations."""

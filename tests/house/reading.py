@@ -31,6 +31,12 @@ def observability() -> Mapping[str, Any]:
 
 
 @cache
+def stacks() -> Mapping[str, Mapping[str, Any]]:
+    """Every nested stack's template, by its logical id."""
+    return {name: load(ROOT / body["TemplateURL"]) for name, body in resources("AWS::CloudFormation::Stack").items()}
+
+
+@cache
 def template() -> Template:
     """The template with every parameter at its default and a stage of its own."""
     return Template.read(ROOT / "template.yaml", {"Stage": "house"})
@@ -42,9 +48,21 @@ def resources(kind: str) -> dict[str, Mapping[str, Any]]:
 
 
 def function_resources() -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Return logical id and properties of every function, by its folder's name."""
-    found = resources("AWS::Serverless::Function").items()
-    return {properties["Handler"].split(".")[1]: (name, properties) for name, properties in found}
+    """Return logical id and properties of every function, by its folder's name; all functions' variables included."""
+    common = document()["Globals"]["Function"]["Environment"]["Variables"]
+    found: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for name, properties in resources("AWS::Serverless::Function").items():
+        variables = {**common, **properties["Environment"]["Variables"]}
+        found[properties["Handler"].split(".")[1]] = (name, {**properties, "Environment": {"Variables": variables}})
+    return found
+
+
+def task() -> Mapping[str, Any]:
+    """Return the worker's container, as its task defines it."""
+    [(_, properties)] = resources("AWS::ECS::TaskDefinition").items()
+    container: Mapping[str, Any]
+    [container] = properties["ContainerDefinitions"]
+    return container
 
 
 def settings_of(name: str) -> type[functions.Settings]:

@@ -8,12 +8,15 @@ import pytest
 import yaml
 
 from infra.package import Target, stage_target
-from tests.house.reading import ROOT, document
+from tests.house.reading import ROOT, document, resources
 
 TOOLS = ROOT / ".local" / "tools" / "bin"
 CHECKOV = ROOT / ".local" / "checkov" / "bin" / "checkov"
 CHECK_JSONSCHEMA = ROOT / ".local" / "workflows" / "bin" / "check-jsonschema"
-TEMPLATES = ["template.yaml", "infra/observability.yaml"]
+TEMPLATES = [
+    "template.yaml",
+    *sorted({body["TemplateURL"] for body in resources("AWS::CloudFormation::Stack").values()}),
+]
 STAGES = ("local", "staging", "prod")
 
 

@@ -45,8 +45,8 @@ def test_models_are_exported_with_torch_for_the_processor_alone() -> None:
     assert not [name for name in _pins(EXPORT_LOCK) if name.startswith(("nvidia", "cuda", "triton"))]
 
 
-@pytest.mark.parametrize("lock", [*PACKED], ids=str)
-def test_lambda_gets_the_versions_that_the_tests_run_with(lock: Path) -> None:
+@pytest.mark.parametrize("lock", [*PACKED, LOCKS / "worker.txt"], ids=str)
+def test_lambda_and_the_worker_get_the_versions_that_the_tests_run_with(lock: Path) -> None:
     local = _pins(ROOT / LOCKS / "local.txt")
 
     for package, versions in _pins(ROOT / lock).items():
@@ -68,7 +68,7 @@ def test_development_adds_to_the_local_environment_and_changes_nothing_in_it() -
 
 def test_every_lock_has_its_maker() -> None:
     made = {ROOT / lock for lock in PACKED} | {
-        ROOT / LOCKS / f"{name}.txt" for name in (*TOOLS, "local", "dev", "export")
+        ROOT / LOCKS / f"{name}.txt" for name in (*TOOLS, "local", "dev", "worker", "export")
     }
 
     assert set(FILES) - made <= {

@@ -1,4 +1,4 @@
-"""The worker's image without a container: the steps of its Dockerfile, taken natively, and the worker started from them."""
+"""The worker's image without a container: its Dockerfile's steps, taken natively, and the worker started from them."""
 
 import json
 import re
@@ -70,7 +70,13 @@ def start(image: Path, tmp_path: Path) -> Iterator[Any]:
 
 
 def test_the_worker_of_the_image_becomes_ready_and_is_found_healthy_by_the_tasks_own_command(
-    image: Path, start: Any, tmp_path: Path, queue_variables: dict[str, str], database_url: str, model: Path, qdrant: str
+    image: Path,
+    start: Any,
+    tmp_path: Path,
+    queue_variables: dict[str, str],
+    database_url: str,
+    model: Path,
+    qdrant: str,
 ) -> None:
     port = free_port()
     task = load(ROOT / "template.yaml")["Resources"]["WorkerTask"]["Properties"]["ContainerDefinitions"][0]
