@@ -48,13 +48,14 @@ def deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> str:
     if not is_new:
         stage.renew_operate(zipped(built / "OperateFunction"))
         print(f"Before the new code: {stage.do('migrate').strip()}", flush=True)
-    _sam_deploy(stage, built, parameters)
+    sam_deploy(stage, built, parameters)
     if is_new:
         print(stage.do("migrate").strip(), flush=True)
     return stage.outputs()["ApiUrl"]
 
 
-def _sam_deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> None:
+def sam_deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> None:
+    """Have SAM deploy a folder's template, and no more. Raises ``SetUpError``."""
     command = [str(_SAM), "deploy", "--template-file", str(built / "template.yaml"), "--config-env", stage.name]
     command += ["--config-file", str(ROOT / "samconfig.toml"), "--no-confirm-changeset", "--no-fail-on-empty-changeset"]
     # Those on a command line take the place of all in the file.

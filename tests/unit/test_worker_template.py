@@ -11,8 +11,10 @@ Parameters:
   Stage: {Type: String, Default: staging}
   Size: {Type: Number, Default: 5}
   Url: {Type: String, Default: ""}
+  Names: {Type: CommaDelimitedList, Default: ""}
   TicksOn: {Type: String, Default: "true"}
 Conditions:
+  HasNames: !Not [!Equals [!Select [0, !Ref Names], ""]]
   HasUrl: !Not [!Equals [!Ref Url, ""]]
   Production: !Equals [!Ref Stage, prod]
   Both: !And [!Condition HasUrl, !Condition Production]
@@ -167,6 +169,8 @@ def test_the_variable_that_carries_a_queues_url_is_found_by_its_reference(read):
         ("Both", {"Url": "x"}, False),
         ("Either", {"Stage": "prod"}, True),
         ("Either", {}, False),
+        ("HasNames", {}, False),
+        ("HasNames", {"Names": "a,b"}, True),
     ],
 )
 def test_conditions_combine(tmp_path, condition, parameters, holds):

@@ -88,6 +88,7 @@ class Evaluator:
         declared = document.get("Parameters", {})
         defaults = {name: str(body["Default"]) for name, body in declared.items() if "Default" in body}
         self._parameters = {**_PSEUDO_PARAMETERS, **defaults, **parameters}
+        self._lists = {name for name, body in declared.items() if body["Type"] == "CommaDelimitedList"}
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Condition": self.condition,
@@ -136,6 +137,8 @@ class Evaluator:
     def _ref(self, name: str) -> Any:
         if name == "AWS::NoValue":
             return None
+        if name in self._lists:
+            return self._parameters[name].split(",")
         return self._parameters[name] if name in self._parameters else Reference(name)
 
     def _sub(self, argument: Any) -> Any:
