@@ -181,7 +181,7 @@ def test_a_contradiction_is_refused_with_its_sentence(
 def test_destroy_names_what_it_keeps_and_the_models_outlive_the_stack(deployed: Stage) -> None:
     """``sam delete`` itself does not take MiniStack's addresses of nested templates for S3's.
 
-    MiniStack takes no snapshot of a nested stack's database: for that, ``tests/house/test_stacks.py`` asks the template.
+    MiniStack takes no snapshot of a nested stack's database; ``tests/house/test_stacks.py`` reads that it is asked for.
     """
     cluster = deployed.outputs()["DatabaseCluster"]
     bucket, _, prefix = deployed.outputs()["ModelUri"].removeprefix("s3://").partition("/")

@@ -1,4 +1,4 @@
-"""The worker's image without a container: its Dockerfile's steps, taken natively, and the worker started from them."""
+"""Tasks without a container: the steps of the worker's Dockerfile, the worker as it runs there, the health checks."""
 
 import json
 import re
@@ -112,3 +112,17 @@ def test_nothing_runs_in_the_image_as_root_or_from_a_base_without_a_version() ->
 
 def _log(folder: Path) -> str:
     return (folder / "log").read_text(errors="replace")
+
+
+def test_qdrants_own_command_finds_it_healthy_while_it_answers(qdrant: str) -> None:
+    task = load(ROOT / "infra" / "vectors.yaml")["Resources"]["Task"]["Properties"]["ContainerDefinitions"][0]
+    kind, *words = task["HealthCheck"]["Command"]
+
+    def check(port: str) -> int:
+        return subprocess.run(
+            [word.replace("6333", port) for word in words], capture_output=True, check=False
+        ).returncode
+
+    assert kind == "CMD"
+    assert check(qdrant.rpartition(":")[2]) == 0
+    assert check(str(free_port())) != 0
