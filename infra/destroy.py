@@ -27,8 +27,8 @@ def fate(stage: Stage) -> str:
             )
         gone.append(f"the database {cluster} with its automated backups")
         kept.append("a last snapshot of the database")
-    if uri := outputs.get("ModelUri"):
-        kept.append(f"the model's bucket {uri.removeprefix('s3://').partition('/')[0]}")
+    if bucket := outputs.get("ModelBucket"):
+        kept.append(f"the models' bucket {bucket}")
     return f"Deleted: {'; '.join(gone)}.\nKept: {'; '.join(kept)}."
 
 

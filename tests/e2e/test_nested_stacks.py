@@ -184,10 +184,11 @@ def test_destroy_names_what_it_keeps_and_the_models_outlive_the_stack(deployed: 
     MiniStack takes no snapshot of a nested stack's database; ``tests/house/test_stacks.py`` reads that it is asked for.
     """
     cluster = deployed.outputs()["DatabaseCluster"]
-    bucket, _, prefix = deployed.outputs()["ModelUri"].removeprefix("s3://").partition("/")
+    bucket, uri = (deployed.outputs()[name] for name in ("ModelBucket", "ModelUri"))
+    prefix = uri.removeprefix(f"s3://{bucket}/")
     gone, kept = fate(deployed).splitlines()
     assert f"the database {cluster} with its automated backups" in gone
-    assert f"a last snapshot of the database; the model's bucket {bucket}." in kept
+    assert f"a last snapshot of the database; the models' bucket {bucket}." in kept
 
     cloudformation = deployed.client("cloudformation")
     cloudformation.delete_stack(StackName=deployed.stack)
