@@ -39,7 +39,7 @@ def compose_values() -> dict[str, str]:
     values = {"AWS_ENDPOINT_URL": COMPOSE_AWS_URL}
     for name, function in here.functions.items():
         usual = anywhere.functions[name].environment
-        values |= {key: value for key, value in function.environment.items() if value != usual[key]}
+        values |= {key: value for key, value in function.environment.items() if value != usual.get(key)}
         urls = {key: names[queue] for key, queue in function.references.items() if queue in names}
         values |= {key: f"{COMPOSE_AWS_URL}/{_ACCOUNT}/{queue}" for key, queue in urls.items()}
     return values

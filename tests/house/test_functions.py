@@ -10,7 +10,7 @@ import pytest
 from tests.house.reading import FUNCTION_NAMES, FUNCTIONS, ROOT, document, function_resources, settings_of, tree
 
 # Read by Powertools itself, in every function.
-COMMON_VARIABLES = {"POWERTOOLS_SERVICE_NAME"}
+COMMON_VARIABLES = {"POWERTOOLS_SERVICE_NAME", "AWS_ENDPOINT_URL"}
 BRANCHES = (ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.Match, ast.BoolOp, ast.comprehension)
 
 
