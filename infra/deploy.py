@@ -48,23 +48,32 @@ def deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> str:
     if not is_new:
         stage.renew_operate(zipped(built / "OperateFunction"))
         print(f"Before the new code: {stage.do('migrate').strip()}", flush=True)
-    sam_deploy(stage, built, parameters)
+    sam_deploy(stage, built, parameters, is_new=is_new)
     if is_new:
         print(stage.do("migrate").strip(), flush=True)
+        if "DatabaseCluster" in stage.outputs():
+            sam_deploy(stage, built, parameters)  # which protects the database, if it is to be protected
     return stage.outputs()["ApiUrl"]
 
 
-def sam_deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> None:
-    """Have SAM deploy a folder's template, and no more. Raises ``SetUpError``."""
+def sam_deploy(stage: Stage, built: Path, parameters: Mapping[str, str], *, is_new: bool = False) -> None:
+    """Have SAM deploy a folder's template, and no more. Raises ``SetUpError``.
+
+    A new stack that fails is deleted, so that it can be tried again; a database that is protected would prevent it.
+    """
     command = [str(_SAM), "deploy", "--template-file", str(built / "template.yaml"), "--config-env", stage.name]
     command += ["--config-file", str(ROOT / "samconfig.toml"), "--no-confirm-changeset", "--no-fail-on-empty-changeset"]
     # Those on a command line take the place of all in the file.
     every = {**stage_parameters(stage.name), **parameters}
+    if is_new:
+        command += ["--on-failure", "DELETE"]
+        every["DatabaseDeletionProtection"] = "false"
     command += ["--parameter-overrides", *(f"{name}={value}" for name, value in every.items())]
     environment = {**process_environment(), "SAM_CLI_TELEMETRY": "0"}
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603  -- SAM, as written above
     if done.returncode:
-        raise SetUpError("SAM did not deploy it: see above. What ran before still runs.")
+        left = "Nothing of it is left" if is_new else "What ran before still runs"
+        raise SetUpError(f"SAM did not deploy it: see above. {left}.")
 
 
 def bring_model(stage: Stage, folder: Path) -> None:

@@ -100,6 +100,15 @@ def _made(stage: Stage, logical_id: str, stack: str | None = None) -> str:
     return str(found["PhysicalResourceId"])
 
 
+def test_a_first_deployment_that_fails_leaves_nothing_in_the_way_of_the_next(stage: Stage, folder: Path) -> None:
+    nowhere = {"SubnetIds": "subnet-1,subnet-2", "SecurityGroupIds": "sg-1", "VpcId": "vpc-1"}
+    with pytest.raises(SetUpError, match="Nothing of it is left"):
+        sam_deploy(stage, folder, {**nowhere, "DatabaseDeletionProtection": "true"}, is_new=True)
+
+    with pytest.raises(ClientError, match="does not exist"):
+        stage.client("cloudformation").describe_stacks(StackName=stage.stack)
+
+
 def test_what_ministack_does_not_know_is_exactly_what_is_left_out(stage: Stage) -> None:
     unknown = set()
     for name in NESTED:
@@ -148,6 +157,12 @@ def test_functions_are_told_where_what_was_made_is(deployed: Stage) -> None:
     )
     assert len(key["SecretString"]) == 40
     assert variables["MODEL_URI"] == deployed.outputs()["ModelUri"]
+
+
+def test_the_capacity_of_the_database_that_was_made_is_watched(deployed: Stage) -> None:
+    alarms = deployed.client("cloudwatch").describe_alarms(AlarmNames=["siftline-staging-database-capacity"])
+    [alarm] = alarms["MetricAlarms"]
+    assert [one["Value"] for one in alarm["Dimensions"]] == [deployed.outputs()["DatabaseCluster"]]
 
 
 def test_the_worker_is_given_what_a_function_is_given(deployed: Stage) -> None:
