@@ -183,7 +183,7 @@ def _every(kind: str) -> Iterator[Mapping[str, Any]]:
 def test_what_cannot_be_made_again_outlives_its_stack(kind: str) -> None:
     found = [(body.get("DeletionPolicy"), body.get("UpdateReplacePolicy")) for body in _every(kind)]
     assert found
-    assert set(found) <= {("Snapshot", "Snapshot"), ("Retain", "Retain")}
+    assert set(found) <= {("Snapshot", "Snapshot"), ("RetainExceptOnCreate", "Retain")}
 
 
 def test_nothing_is_reached_but_at_one_port_from_one_security_group() -> None:
