@@ -110,26 +110,20 @@ def postgres_url(stack: Stack) -> str:
 
 
 @pytest.fixture(scope="session")
-def make_database(stack: Stack, postgres_url: str, pytestconfig: pytest.Config) -> Iterator[Callable[..., str]]:
-    """Make a database of one's own, by default migrated, and return its URL; dropped at the end of the session.
+def make_database(stack: Stack, postgres_url: str, pytestconfig: pytest.Config) -> Callable[..., str]:
+    """Make a database of one's own, by default migrated, and return its URL; it goes with the run's server.
 
     Its sessions have no limits of time, which are not copied from a template: on a busy machine some rest for long.
     """
-    made: list[sql.Identifier] = []
-    server = postgres_url.rpartition("/")[0]
-    way = stack.ask("pooler") if pytestconfig.getoption("pooler") else server
+    way = stack.ask("pooler") if pytestconfig.getoption("pooler") else postgres_url.rpartition("/")[0]
 
     def make(*, migrated: bool = True) -> str:
         name = f"test_{secrets.token_hex(6)}"
         template = sql.Identifier(TEMPLATE_DATABASE if migrated else "template1")
         _create(postgres_url, sql.SQL("create database {} template {}").format(sql.Identifier(name), template))
-        made.append(sql.Identifier(name))
         return f"{way}/{name}"
 
-    yield make
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        for name in made:
-            connection.execute(sql.SQL("drop database if exists {} with (force)").format(name))
+    return make
 
 
 def _create(postgres_url: str, statement: sql.Composed) -> None:
