@@ -41,7 +41,7 @@ ASSUMED: Mapping[str, float] = {
     "ms of a tick": 60,
     "log bytes of a tick": 4_000,
     "database I/O of a job": 20,
-    "jobs/s of a PostgreSQL core": 300,
+    "jobs/s of a PostgreSQL core": 150,  # `jobs`: 252 by two workers on two busy cores that they shared with the server
     "cores of an ACU": 0.25,
     "GB of an ACU": 2,
     "model GB in S3": 0.15,
