@@ -24,7 +24,8 @@ from siftline.api.search_routes import Wanted
 from siftline.kit.db import SingleConnection
 from siftline.models import embedding_store
 from siftline.models.embedding_models import EmbeddingModels, Opened
-from siftline.models.vectors import Point, collection_name
+from siftline.models.vectors import Point
+from siftline.models.vectors_store import collection_name
 from siftline.rank.search import open_search
 from siftline.settings.functions import AnalyzeSettings, SearchSettings
 from tests.factories import make_content, make_item, make_user

@@ -19,7 +19,8 @@ from infra.local.vectors_collection import Collection
 from siftline.kit.db import Database
 from siftline.kit.ids import new_id
 from siftline.models.unit_vector import Vector
-from siftline.models.vectors import VectorIndex, VectorsUnavailableError, collection_name
+from siftline.models.vectors import VectorIndex, VectorsUnavailableError
+from siftline.models.vectors_store import collection_name
 from tests.factories import make_user
 
 ITEMS = 100_000

@@ -37,6 +37,7 @@ def make_schedule(
     ghosts: int = 0,
     clock: Clock | None = None,
     check_vectors: Callable[[], None] = lambda: None,
+    restore_vectors: Callable[[], int] = lambda: 0,
     **more: float,
 ) -> tuple[Schedule, FakeSender]:
     """Return a schedule and what it sends; ``more`` are settings."""
@@ -50,6 +51,7 @@ def make_schedule(
         remove_deleted=lambda: 0,
         remove_ghosts=lambda: ghosts,
         check_vectors=check_vectors,
+        restore_vectors=restore_vectors,
         clock=clock,
         settings=settings,
     )

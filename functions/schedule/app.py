@@ -7,7 +7,7 @@ from siftline.contracts import ScheduleEvent
 from siftline.jobs.jobs_wiring import producer, statistics
 from siftline.jobs.sweep import Sweep
 from siftline.net.probe import check_answers
-from siftline.schedule.reconcile import archived_pages, remove_deleted, remove_ghosts
+from siftline.schedule.reconcile import archived_pages, remove_deleted, remove_ghosts, restore_lost
 from siftline.schedule.schedule_service import Schedule
 from siftline.settings.functions import ScheduleSettings
 
@@ -25,6 +25,7 @@ def build() -> Schedule:
         remove_deleted=partial(remove_deleted, settings, parts.database, archived_pages(settings)),
         remove_ghosts=partial(remove_ghosts, settings, parts.database),
         check_vectors=partial(check_answers, settings.qdrant_url),
+        restore_vectors=partial(restore_lost, settings, parts.database),
         clock=parts.clock,
         settings=settings,
     )

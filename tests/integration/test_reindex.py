@@ -11,25 +11,30 @@ import numpy as np
 import pytest
 
 from infra.local import reindex as command
+from infra.local.postgres import free_port
 from infra.local.wsgi import LoopbackServer
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Progress, Reindex, ReindexRefusedError, rebuild
 from siftline.api.search_routes import Wanted
+from siftline.contracts import Tick
 from siftline.kit.db import Database, SingleConnection
 from siftline.kit.ids import new_id
 from siftline.models import embedding_store
 from siftline.models.embedding_models import EmbeddingModels, ModelReplacedError
 from siftline.models.embedding_store import ModelSwitchedError
 from siftline.models.unit_vector import Vector
-from siftline.models.vectors import Point, VectorIndex, collection_name
+from siftline.models.vectors import Point, VectorIndex
+from siftline.models.vectors_store import collection_name
+from siftline.net.probe import NoAnswerError
 from siftline.rank.search import open_search
-from siftline.schedule.reconcile import drop_outdated, remove_ghosts
+from siftline.schedule.reconcile import drop_outdated, refresh_active, remove_ghosts, restore_lost
 from siftline.settings.functions import AnalyzeSettings, SearchSettings
 from tests.embedding_server import MODEL, EmbeddingServer, vectors
 from tests.factories import make_user
 from tests.language_model import problem
 from tests.reindexing import Gate, Searching, Shelf, other_model, settings_for, start_reindex
 from tests.servers import serving
+from tests.ticks import make_schedule
 
 QUERY = "the football team won"
 
@@ -345,6 +350,44 @@ def test_the_sweep_drops_what_is_nobodys_and_writes_older_points_again(bench: Be
     assert np.allclose(index.retrieve([older])[older], expected, atol=1e-6)
     assert index.retrieve([ghost]) == {}
     assert index.count() == 20
+
+
+def test_a_qdrant_that_came_up_empty_is_filled_again_and_search_by_meaning_goes_on(bench: Bench) -> None:
+    index = EmbeddingModels(bench.settings, bench.database).active().index
+    expected = index.retrieve(bench.shelf.ids)
+    assert restore_lost(bench.settings, bench.database) == 0
+    index.drop()
+    assert bench.search.search(bench.user, QUERY, Wanted(), limit=5).degraded
+
+    assert restore_lost(bench.settings, bench.database) == 20
+    assert restore_lost(bench.settings, bench.database) == 0
+
+    found = index.retrieve(bench.shelf.ids)
+    assert found.keys() == expected.keys()
+    assert all(np.allclose(found[one], expected[one], atol=1e-6) for one in expected)
+    assert bench.ask() == 5
+
+
+def test_what_a_restoring_left_is_restored_the_next_minute_and_a_few_at_night(bench: Bench) -> None:
+    index = EmbeddingModels(bench.settings, bench.database).active().index
+    with bench.database.statement() as connection:
+        connection.execute("analyze embeddings")
+    index.delete(bench.shelf.ids[:16])
+    assert (restore_lost(bench.settings, bench.database), index.count()) == (16, 20)
+
+    index.delete(bench.shelf.ids[:3])
+    assert (restore_lost(bench.settings, bench.database), index.count()) == (0, 17)
+    assert refresh_active(bench.settings, bench.database, budget_s=0) == 0
+    remove_ghosts(bench.settings, bench.database)
+    assert index.count() == 20
+
+
+def test_a_tick_restores_nothing_while_qdrant_is_away(bench: Bench) -> None:
+    away = bench.set_up(qdrant_url=f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(NoAnswerError):
+        restore_lost(away, bench.database)
+    schedule, _ = make_schedule(bench.database, restore_vectors=lambda: restore_lost(away, bench.database))
+    assert schedule.run(Tick.BACKGROUND)["restored_vectors"] == 0
 
 
 def test_nothing_is_dropped_as_nobodys_while_no_model_counts(bench: Bench) -> None:

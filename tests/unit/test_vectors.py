@@ -15,8 +15,8 @@ from siftline.models.vectors import (
     VectorIndex,
     VectorsRefusedError,
     VectorsUnavailableError,
-    collection_name,
 )
+from siftline.models.vectors_store import collection_name
 
 # What is created for a real server's sake means nothing to the client's own memory.
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")

@@ -8,8 +8,6 @@ Importing this module imports ``qdrant_client``, which takes a second or two: on
 vectors import it.
 """
 
-import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,13 +23,12 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from siftline.kit.errors import ConfigurationError, PermanentError, TransientError
 from siftline.kit.trace import span
 from siftline.models.unit_vector import Vector
+from siftline.models.vectors_store import COLLECTION_PREFIX, collection_name
 
 _TRANSIENT_STATUSES = frozenset({408, 425, 429})
 T = TypeVar("T")
-_PREFIX = "contents_"
 _UPSERT_BATCH = 256
 _VERSION = "version"
-_UNSAFE = re.compile(r"[^a-z0-9._-]+")
 
 
 class VectorsUnavailableError(TransientError):
@@ -320,21 +317,9 @@ def open_collections(url: str, *, api_key: str | None = None, timeout_s: int = 1
     client = open_client(url, api_key=api_key, timeout_s=timeout_s)
     found = []
     with _translated():
-        names = [one.name for one in client.get_collections().collections if one.name.startswith(_PREFIX)]
+        names = [one.name for one in client.get_collections().collections if one.name.startswith(COLLECTION_PREFIX)]
         for name in sorted(names):
             shape = client.get_collection(name).config.params.vectors
             if isinstance(shape, models.VectorParams):
                 found.append(VectorIndex(client, collection=name, dimensions=shape.size))
     return found
-
-
-def collection_name(model_version: str) -> str:
-    """Return the collection's name for a model version: readable, and different for different versions.
-
-    >>> collection_name("e5-small-int8-1")
-    'contents_e5-small-int8-1'
-    """
-    slug = _UNSAFE.sub("_", model_version.lower())[:80]
-    if slug != model_version:
-        slug = f"{slug}_{hashlib.sha256(model_version.encode()).hexdigest()[:8]}"
-    return f"{_PREFIX}{slug}"

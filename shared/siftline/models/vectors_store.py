@@ -1,5 +1,7 @@
 """The vectors that PostgreSQL keeps, as the points of a collection are made of them, and points to be removed."""
 
+import hashlib
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +15,8 @@ from siftline.kit.db import Connection
 from siftline.models.unit_vector import stored_vector
 from siftline.text.stored_scores import topic_scores
 
+COLLECTION_PREFIX = "contents_"
+_UNSAFE = re.compile(r"[^a-z0-9._-]+")
 _KEPT = """
 select e.content_id as id, e.vector, coalesce(e.text_version, c.version) as version, c.lang,
   coalesce(c.topics, '[]') as topics, coalesce(v.dimensions, e.dimensions)::int as dimensions
@@ -22,6 +26,8 @@ where e.model_version = %(model_version)s
 """
 _PAGE = f"{_KEPT} and e.content_id > %(after)s order by e.content_id limit %(limit)s"
 _OF = f"{_KEPT} and e.content_id = any(%(ids)b::uuid[])"
+# An estimate of how many vectors of all versions there are, as of the last look of autovacuum; 0 before the first.
+_ABOUT = "select greatest(reltuples, 0)::bigint from pg_class where oid = 'embeddings'::regclass"
 # The outbox of points that are to be removed from Qdrant, as their contents were deleted.
 _TO_REMOVE = "select content_id from unindexed order by deleted_at, content_id limit %(limit)s"
 _REMOVED = """
@@ -47,6 +53,24 @@ class Kept:
         """Return what ``siftline.models.vectors.Point`` is made of. Raises ``UnusableVectorError``."""
         payload = {"lang": self.lang, "topics": [topic["topic"] for topic in topic_scores(self.topics)]}
         return self.id, stored_vector(self.vector, self.dimensions), payload, self.version
+
+
+def collection_name(model_version: str) -> str:
+    """Return the collection's name for a model version: readable, and different for different versions.
+
+    >>> collection_name("e5-small-int8-1")
+    'contents_e5-small-int8-1'
+    """
+    slug = _UNSAFE.sub("_", model_version.lower())[:80]
+    if slug != model_version:
+        slug = f"{slug}_{hashlib.sha256(model_version.encode()).hexdigest()[:8]}"
+    return f"{COLLECTION_PREFIX}{slug}"
+
+
+def about(connection: Connection) -> int:
+    """Return about how many vectors are kept, of all versions; 0 where the database has not looked yet."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return int(cursor.execute(_ABOUT).fetchone() or 0)
 
 
 def page(connection: Connection, model_version: str, *, after: UUID, limit: int) -> list[Kept]:

@@ -1,9 +1,12 @@
 """Keeps vectors and archived pages as PostgreSQL says: content gone, models replaced, older texts.
 
 The index is told of a deletion within a minute or two (``remove_deleted``), and so is the archive of raw pages in S3.
-What comes into the index later all the same, from a worker that was at it, goes with the daily ``remove_ghosts``.
+What comes into the index later all the same, from a worker that was at it, goes with the daily ``remove_ghosts``. An
+index that was lost is written again from PostgreSQL within minutes (``restore_lost``).
 """
 
+import math
+import time
 from collections.abc import Collection
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -17,6 +20,7 @@ from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
 from siftline.kit.log import logger
 from siftline.models import embedding_store, vectors_store
+from siftline.net.probe import count_points
 from siftline.schedule import schedule_store
 from siftline.settings.functions import ArchiveSettings, VectorSettings
 
@@ -27,6 +31,10 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 5.0
 PAGE = 1_000
+_LOST_RATIO = 0.25
+"""Of the vectors that PostgreSQL keeps: fewer points than this are no matter of a few that are under way."""
+_RESTORE_S = 25.0
+"""Of the time that a tick has."""
 _ARCHIVED = 100  # each is asked for by itself
 _log = logger("rank")  # the name under which operators know it
 
@@ -128,14 +136,14 @@ def drop_orphans(settings: VectorSettings, database: Database) -> int:
 
     A version's row stands before its collection is made. Nothing is dropped while no version is active.
     """
-    from siftline.models.vectors import collection_name, open_collections  # noqa: PLC0415 - as above
+    from siftline.models.vectors import open_collections  # noqa: PLC0415 - as above
 
     key = secret(settings.qdrant_api_key.get_secret_value())
     found = open_collections(settings.qdrant_url, api_key=key)
     with database.transaction() as connection:
         if embedding_store.active(connection) is None:
             return 0
-        known = {collection_name(version) for version in embedding_store.known(connection)}
+        known = {vectors_store.collection_name(version) for version in embedding_store.known(connection)}
     dropped = 0
     for index in found:
         if index.collection not in known:
@@ -145,14 +153,15 @@ def drop_orphans(settings: VectorSettings, database: Database) -> int:
     return dropped
 
 
-def refresh_active(settings: VectorSettings, database: Database) -> int:
-    """Write points again that are of an older text than their vector in PostgreSQL; returns how many.
+def refresh_active(settings: VectorSettings, database: Database, *, budget_s: float = math.inf) -> int:
+    """Write points again that are missing, or of an older text than their vector in PostgreSQL; returns how many.
 
-    Points are written before vectors are, so that this finds something only where Qdrant was put back to an earlier
-    state; that a whole collection is gone is for ``make reindex``.
+    Points are written before vectors are, so that this finds something only where Qdrant lost points, or was put back
+    to an earlier state. It ends after ``budget_s`` seconds, wherever it is then.
     """
     from siftline.models.vectors import Point, VectorIndex  # noqa: PLC0415 - as above
 
+    until = time.monotonic() + budget_s
     with database.transaction() as connection:
         active = embedding_store.active(connection)
     if active is None:
@@ -161,24 +170,41 @@ def refresh_active(settings: VectorSettings, database: Database) -> int:
     index = VectorIndex(
         settings.qdrant_url, model_version=active.model_version, dimensions=active.dimensions, api_key=key
     )
-    written = 0
-    after: UUID | None = None
+    written, after = 0, UUID(int=0)
     with closing(index):
-        while True:
-            ids, after = index.scroll(PAGE, after)
+        while time.monotonic() < until:
             with database.transaction() as connection:
-                stored = vectors_store.of(connection, active.model_version, ids)
-            present = index.versions(ids)
-            old = [one for one in stored if (present.get(one.id) or 0) < one.version]
+                kept = vectors_store.page(connection, active.model_version, after=after, limit=PAGE)
+            if not kept:
+                break
+            present = index.versions([one.id for one in kept])
+            old = [one for one in kept if (present.get(one.id) or 0) < one.version]
             good, aside = checked(old, vectors_store.Kept.point, row_id=lambda one: one.id, kind="content")
             if good:
                 index.upsert([Point(*one.point()) for one in good])
             if old:
                 with database.transaction() as connection:
                     tell(connection, "reindex", aside, [one.id for one in good])
-            written += len(good)
-            if after is None:
-                return written
+            written, after = written + len(good), kept[-1].id
+    return written
+
+
+def restore_lost(settings: VectorSettings, database: Database) -> int:
+    """Write the points again that a Qdrant lost, which came up empty or nearly so; returns how many.
+
+    Asked every minute, it goes on where it has to: what is there again is passed over. Until all is there, searches
+    find older texts by words. Raises ``NoAnswerError``, and what ``refresh_active`` raises.
+    """
+    with database.transaction() as connection:
+        active, about = embedding_store.active(connection), vectors_store.about(connection)
+        if active is None or not vectors_store.page(connection, active.model_version, after=UUID(int=0), limit=1):
+            return 0
+    key = secret(settings.qdrant_api_key.get_secret_value())
+    points = count_points(settings.qdrant_url, vectors_store.collection_name(active.model_version), api_key=key)
+    if points > about * _LOST_RATIO or (points > 0 and about == 0):
+        return 0
+    _log.warning("vectors_lost", points=points, kept_about=about)
+    return refresh_active(settings, database, budget_s=_RESTORE_S)
 
 
 def remove_from(points: "VectorIndex", database: Database, *, page: int = PAGE) -> int:

@@ -20,6 +20,7 @@ from siftline.kit.log import logger
 from siftline.kit.metrics import COUNT, emit
 from siftline.models.missing_vectors import ask_again
 from siftline.net import pacing_store
+from siftline.net.probe import NoAnswerError
 from siftline.reprocess.reprocess import Reprocess
 from siftline.schedule import schedule_store
 from siftline.settings.functions import ScheduleSettings
@@ -63,6 +64,7 @@ class Schedule:
         remove_deleted: Callable[[], int],
         remove_ghosts: Callable[[], int],
         check_vectors: Callable[[], None],
+        restore_vectors: Callable[[], int],
         clock: Clock,
         settings: ScheduleSettings,
     ) -> None:
@@ -73,6 +75,7 @@ class Schedule:
         self._remove_deleted = remove_deleted
         self._remove_ghosts = remove_ghosts
         self._check_vectors = check_vectors
+        self._restore_vectors = restore_vectors
         self._clock = clock
         self._settings = settings
 
@@ -185,6 +188,7 @@ class Schedule:
         return steps.run(
             {
                 "vectors_unavailable": self._vectors_unavailable,
+                "restored_vectors": self._restored_vectors,
                 "pages": self._pages,
                 "labellings": self._labellings,
                 "reprocess": self._reprocess,
@@ -220,6 +224,12 @@ class Schedule:
             unavailable = 1
         emit({"VectorsUnavailable": (unavailable, COUNT)}, {})
         return unavailable
+
+    def _restored_vectors(self) -> int:
+        try:
+            return self._restore_vectors()
+        except NoAnswerError:  # as has been told already
+            return 0
 
     def _pages(self) -> int:
         if not self._can_accept(Queue.CONTENT_BACKGROUND):
