@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from siftline.contracts import BACKGROUND_OF, QUEUE_OF, JobType, Queue
+from siftline.contracts import BACKGROUND_OF, QUEUE_OF, JobType, Queue, Tick
 from siftline.settings.functions import JobSettings, ScheduleSettings
 from siftline.worker.template import Template
 
@@ -178,8 +178,8 @@ def month(
     invocations = sum(work.values())
     traces = min(invocations, HOURS * 3600 * _TRACED_A_SECOND + _TRACED_SHARE * invocations)
     sqs = len(template.queue_sources()) * _POLLERS * HOURS * 3600 / _WAIT_S + _DEPTHS_A_MINUTE * MINUTES + 3 * load.jobs
-    # by queue while nothing happens; by job type and outcome too where something does
-    metrics = 4 * len(Queue) + 4 + (6 * len(JobType) if load.users else 0)
+    # by queue, tick and stage while nothing happens (docs/operating.md); by job type and outcome where something does
+    metrics = 5 * len(Queue) + len(Tick) + 5 + (6 * len(JobType) if load.users else 0)
     log_bytes = clock * ASSUMED["log bytes of a tick"] + load.jobs * 1_500 + requests * 800
     fetched_gb = (load.articles * ASSUMED["kB of a page"] + polls * ASSUMED["kB of a poll"]) / 1e6
     vcpu = max(_QDRANT_LEAST_VCPU, load.vectors_gb / 8)
