@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.option.allow_unix_socket = True  # how workers reach the stack
+    if config.getoption("pooler"):  # the tests' own connections prepare nothing either
+        vars(psycopg)["connect"] = partial(psycopg.connect, prepare_threshold=None)
     workerinput = getattr(config, "workerinput", None)
     if workerinput is None:
         config.stash[_STACK] = OwnStack()
@@ -113,15 +116,17 @@ def postgres_url(stack: Stack) -> str:
 def make_database(stack: Stack, postgres_url: str, pytestconfig: pytest.Config) -> Callable[..., str]:
     """Make a database of one's own, by default migrated, and return its URL; it goes with the run's server.
 
+    With ``--pooler`` it leads through PgBouncer, unless ``pooled`` is false, for who changes how sessions begin.
     Its sessions have no limits of time, which are not copied from a template: on a busy machine some rest for long.
     """
-    way = stack.ask("pooler") if pytestconfig.getoption("pooler") else postgres_url.rpartition("/")[0]
+    server = postgres_url.rpartition("/")[0]
+    way = stack.ask("pooler") if pytestconfig.getoption("pooler") else server
 
-    def make(*, migrated: bool = True) -> str:
+    def make(*, migrated: bool = True, pooled: bool = True) -> str:
         name = f"test_{secrets.token_hex(6)}"
         template = sql.Identifier(TEMPLATE_DATABASE if migrated else "template1")
         _create(postgres_url, sql.SQL("create database {} template {}").format(sql.Identifier(name), template))
-        return f"{way}/{name}"
+        return f"{way if pooled else server}/{name}"
 
     return make
 

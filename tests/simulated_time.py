@@ -60,7 +60,7 @@ class SimulatedTime:
 @contextmanager
 def simulated_time(make_database: Callable[..., str]) -> Iterator[tuple[SimulatedTime, Database]]:
     """Make a migrated database whose time stands still until it is moved."""
-    url = make_database()
+    url = make_database(pooled=False)
     time = SimulatedTime(url)
     database = Pool(url, size=4)
     try:

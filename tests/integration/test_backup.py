@@ -82,14 +82,14 @@ MakeLeft = Callable[[dict[str, bool]], str]
 @pytest.fixture
 def make_left(make_database: MakeDatabase) -> Iterator[MakeLeft]:
     """Make databases by the ends of their names, each whole or with its drop broken off; returns the URL."""
-    made = make_database()
+    made = make_database(pooled=False)
     server, _, name = made.rpartition("/")
 
     def make(left: dict[str, bool]) -> str:
         with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
             connection.execute(sql.SQL("drop database {}").format(sql.Identifier(name)))
             for end, whole in left.items():
-                template, one = make_database().rpartition("/")[2], name + end
+                template, one = make_database(pooled=False).rpartition("/")[2], name + end
                 with psycopg.connect(f"{server}/{template}") as inside:
                     inside.execute("insert into users (id, name) values (gen_random_uuid(), %s)", [f"of {end}"])
                 connection.execute(

@@ -206,8 +206,9 @@ def test_what_is_undone_before_its_commit_leaves_no_trace(purse: Purse, database
     def killed() -> None:
         with victim.transaction() as connection:
             jobs_store.enqueue(connection, [NewJob(ANALYZE, content, f"user:{user}")])
+            [(backend,)] = connection.execute("select pg_backend_pid()").fetchall()
             with psycopg.connect(database_url, autocommit=True) as killer:
-                killer.execute("select pg_terminate_backend(%s, 10000)", (connection.info.backend_pid,))
+                killer.execute("select pg_terminate_backend(%s, 10000)", (backend,))
 
     with pytest.raises(DatabaseUnavailableError):
         killed()

@@ -1,6 +1,6 @@
 """Behind a pooler in transaction mode nothing is left in a session, and many clients share few of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from siftline.kit.db import SESSION_DEFAULTS, Database, Pool, SingleConnection, settled_after
+from siftline.kit.db import SESSION_DEFAULTS, Database, DatabaseUnavailableError, Pool, SingleConnection, settled_after
 from siftline.operate.migrate import migrate
 from tests.pooler import NEEDS_PGBOUNCER, PGBOUNCER, PgBouncer
 
@@ -60,6 +60,22 @@ def test_four_hundred_clients_share_twenty_sessions(pooled: str, postgres_url: s
 def test_a_pool_behind_a_pooler_works_as_one_before_the_server(pooled: str) -> None:
     with closing(Pool(pooled, size=8)) as pool, ThreadPoolExecutor(16) as threads:
         assert list(threads.map(lambda number: _asked(pool, number), range(32))) == [(one,) for one in range(32)]
+
+
+@pytest.mark.parametrize("made", [lambda url: Pool(url, size=2), SingleConnection], ids=["pool", "single"])
+def test_a_session_that_ends_in_mid_transaction_behind_a_pooler_is_an_outage_and_the_next_one_works(
+    made: Callable[[str], Database], pooled: str, postgres_url: str
+) -> None:
+    def cut(database: Database) -> None:
+        with database.transaction() as connection:
+            [(backend,)] = connection.execute("select pg_backend_pid()").fetchall()
+            with psycopg.connect(postgres_url, autocommit=True) as killer:
+                killer.execute("select pg_terminate_backend(%s, 60000)", [backend])
+
+    with closing(made(pooled)) as database:
+        with pytest.raises(DatabaseUnavailableError):
+            cut(database)
+        assert _asked(database, 3) == (3,)
 
 
 def test_nothing_is_prepared_behind_a_pooler_and_something_before_the_server(pooled: str, database: Database) -> None:

@@ -380,7 +380,8 @@ def main() -> None:
             "spellings": naive([host.strip("[]") for host in HOSTS], (80,), inside),
             "child": naive_child(inside),
         }
-        connection = stack.enter_context(psycopg.connect(variables["DATABASE_URL"], autocommit=True))
+        opened = psycopg.connect(variables["DATABASE_URL"], autocommit=True, prepare_threshold=None)  # maybe pooled
+        connection = stack.enter_context(opened)
         rooms = Rooms(connection, variables)
         if "HTTP_ALLOW_LOOPBACK" in variables:
             port = stack.enter_context(served(site))
