@@ -85,7 +85,7 @@ class Schedule:
             done = self._done(tick)
         except TickIncompleteError:  # each part that failed has been told
             raise
-        except Exception:
+        except Exception:  # whatever it was: an alarm counts it, and Lambda is told of it
             emit({"StepFailures": (1, COUNT)}, {"tick": tick.value})
             raise
         _log.info("tick_done", extra={"tick": tick.value, **done})
