@@ -5,12 +5,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from infra.local.postgres import EmbeddedPostgres, free_port
 from siftline.kit.db import Connection
@@ -53,6 +54,19 @@ def end_sessions(admin: Connection, *, ours: bool) -> None:
         " and datname = current_database() and (application_name = %s) = %s",
         (TEST, ours),
     )
+
+
+@contextmanager
+def sessions_with(admin: Connection, setting: str, value: str) -> Iterator[None]:
+    """End the workers' sessions; those that they open in the block begin with a setting, and keep it."""
+    name = sql.Identifier(setting)
+    admin.execute(sql.SQL("alter role current_user set {} = {}").format(name, value))
+    try:
+        end_sessions(admin, ours=False)
+        yield
+    finally:
+        admin.execute("set default_transaction_read_only = off")
+        admin.execute(sql.SQL("alter role current_user reset {}").format(name))
 
 
 def article(commit: Any) -> bool:
@@ -128,13 +142,10 @@ def test_a_session_that_a_failover_left_on_a_read_only_server_is_given_up(
         machine.site.script(url, first(lambda: go_on.wait(30), when="before"))
     machine.save(pages)
     machine.see(lambda: any(map(machine.site.asked, pages)))
-    admin.execute("alter role current_user set default_transaction_read_only = on")
-    end_sessions(admin, ours=False)
-    struck = time.monotonic()
-    go_on.set()
-    machine.see(lambda: "database_unavailable" in machine.log_since_mended())
-    admin.execute("set default_transaction_read_only = off")
-    admin.execute("alter role current_user reset default_transaction_read_only")
+    with sessions_with(admin, "default_transaction_read_only", "on"):
+        struck = time.monotonic()
+        go_on.set()
+        machine.see(lambda: "database_unavailable" in machine.log_since_mended())
     machine.let_leases_lapse()  # the worker could not write that it gave its jobs up
     healing("11 read-only failover", machine.heal(struck))
     end_sessions(admin, ours=True)
@@ -185,8 +196,6 @@ def test_a_real_serialisation_failure_undoes_the_worker_and_it_tries_again(
     machine: FaultMachine, server: EmbeddedPostgres, admin: Connection, healing: Told, fault_round: int
 ) -> None:
     """Fault 12: serialisation failure. The workers' sessions are of repeatable read; another writes their job."""
-    admin.execute("alter role current_user set default_transaction_isolation = 'repeatable read'")
-    end_sessions(admin, ours=False)
     words = "could not serialize access"
     before = server.log_file.read_text().count(words)
 
@@ -197,9 +206,9 @@ def test_a_real_serialisation_failure_undoes_the_worker_and_it_tries_again(
             machine.see(lambda: waits_for_a_lock(machine))
 
     urls = machine.site.add_pages(1)
-    struck = paused_before_ready(machine, urls[0], write)
-    healing("12 serialisation failure", machine.heal(struck))
-    admin.execute("alter role current_user reset default_transaction_isolation")
+    with sessions_with(admin, "default_transaction_isolation", "repeatable read"):
+        struck = paused_before_ready(machine, urls[0], write)
+        healing("12 serialisation failure", machine.heal(struck))
     end_sessions(admin, ours=False)
     assert server.log_file.read_text().count(words) > before
     assert ready(machine, urls)

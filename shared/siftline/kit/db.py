@@ -335,12 +335,6 @@ def _translated(unavailable: Callable[[], None]) -> Iterator[None]:
     except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
         unavailable()
         raise DatabaseUnavailableError("The database could not be reached.") from error
-    except psycopg.InternalError as error:
-        # Without a state it is the client's: a pooler whose session ended in mid transaction answers a commit twice.
-        if error.sqlstate is not None:
-            raise
-        unavailable()
-        raise DatabaseUnavailableError("The database could not be reached.") from error
     except SecretUnavailableError as error:
         unavailable()
         raise DatabaseUnavailableError(error.detail) from error
@@ -348,6 +342,12 @@ def _translated(unavailable: Callable[[], None]) -> Iterator[None]:
         # A replica since a failover: the connection is dropped, the next one finds home.
         unavailable()
         raise DatabaseUnavailableError("The database does not accept writes at the moment.") from error
+    except psycopg.InternalError as error:
+        # Without a state it is the client's: a pooler whose session ended in mid transaction answers a commit twice.
+        if error.sqlstate is not None:
+            raise
+        unavailable()
+        raise DatabaseUnavailableError("The database could not be reached.") from error
 
 
 @cache
