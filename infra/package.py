@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -77,13 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for lock in options.lock:
         _copy(installed(ROOT / lock, target), packages)
     if options.function:
-        _copy(ROOT / "shared" / "siftline", packages / "siftline", ignored=("__pycache__",))
+        _copy(compiled(ROOT / "shared" / "siftline", target), packages / "siftline")
         own = packages / "functions" / options.function
         _copy(ROOT / "functions" / options.function, own, ignored=("__pycache__",))
         for folder in options.folder:
             _copy(ROOT / folder, packages / folder)
-        for folder in (packages / "siftline", own):
-            compile_modules(folder, target)
+        compile_modules(own, target)
     return 0
 
 
@@ -91,21 +90,49 @@ def installed(lock: Path, target: Target) -> Path:
     """Return a folder with the lock's packages, pruned; installs them unless that was done before."""
     made_of = (lock.read_text(), target, LEFT_OUT, sorted(AWS_SERVICES), interpreter(target.runtime) is not None)
     digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
-    folder = KEPT / f"{lock.parent.name}-{lock.stem}-{target.runtime}-{target.architecture}-{digest}"
-    if folder.is_dir():
-        return folder
-    KEPT.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=KEPT) as scratch:
-        fresh = Path(scratch) / "packages"
+
+    def install(fresh: Path) -> None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
         command += ["--no-compile", "--only-binary=:all:", "--require-hashes", *target.pip_options()]
         command += ["--target", str(fresh), "--requirement", str(lock)]
         subprocess.run(command, check=True)  # noqa: S603  pip, with the arguments written above
         prune(fresh)
         compile_modules(fresh, target)
+
+    return _kept(KEPT / f"{lock.parent.name}-{lock.stem}-{target.runtime}-{target.architecture}-{digest}", install)
+
+
+def compiled(source: Path, target: Target) -> Path:
+    """Return a folder with the source tree and its bytecode, which all functions share; compiles unless that was done.
+
+    What was compiled of an earlier state of the tree goes.
+    """
+    files = sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    made_of = [(path.relative_to(source).as_posix(), hashlib.sha256(path.read_bytes()).digest()) for path in files]
+    made_of.append((str(interpreter(target.runtime)), b""))
+    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
+    folder = KEPT / f"{source.name}-{target.runtime}-{digest}"
+
+    def compile_copy(fresh: Path) -> None:
+        for other in set(KEPT.glob(f"{source.name}-{target.runtime}-*")) - {folder}:
+            shutil.rmtree(other, ignore_errors=True)
+        shutil.copytree(source, fresh, ignore=shutil.ignore_patterns("__pycache__"))
+        compile_modules(fresh, target)
+
+    return _kept(folder, compile_copy)
+
+
+def _kept(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Return a folder that is made when it is first asked for."""
+    if folder.is_dir():
+        return folder
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=KEPT) as scratch:
+        fresh = Path(scratch) / "packages"
+        make(fresh)
         try:
             fresh.rename(folder)
-        except OSError:  # another build of the same lock was faster
+        except OSError:  # another build of the same was faster
             if not folder.is_dir():
                 raise
     return folder
