@@ -70,6 +70,9 @@ class TestAddresses:
             ("https://www.reddit.com/r/python/top/?t=week", "https://www.reddit.com/r/python/top/?t=week"),
             ("https://www.reddit.com/r/python/top/.rss?t=WEEK&limit=9", "https://www.reddit.com/r/python/top/?t=week"),
             ("https://www.reddit.com/r/python/hot?t=week", "https://www.reddit.com/r/python/hot/"),
+            ("r/python/top?t=week", "https://www.reddit.com/r/python/top/?t=week"),
+            ("/r/python+rust/top/?t=week", "https://www.reddit.com/r/python+rust/top/?t=week"),
+            ("u/ann?sort=top&t=all", "https://www.reddit.com/user/ann/submitted/?sort=top&t=all"),
             ("r/python+rust", "https://www.reddit.com/r/python+rust/"),
             ("u/Ann-b", "https://www.reddit.com/user/ann-b/submitted/"),
             ("https://www.reddit.com/user/ann/submitted/?sort=top&t=all",
@@ -99,6 +102,8 @@ class TestAddresses:
             "ftp://www.reddit.com/r/python",
             "https://[reddit.com/r/python",
             "r/pyt hon",
+            "r/python/top?t=we ek",
+            "r/?t=week",
             "r/../../x",
         ],
     )

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 SITE = "https://www.reddit.com"
 _HOST = re.compile(r"(?:[a-z]{1,3}\.|www\.|old\.|new\.)?reddit\.com\.?")
 _AUTHORITY = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
-_SHORT = re.compile(r"/?(?:r|u|user)/[^?#\s]+/?", re.IGNORECASE)
+_SHORT = re.compile(r"(/?(?:r|u|user)/[^?#\s]+)(?:\?([^#\s]*))?", re.IGNORECASE)
 _NAMES = re.compile(r"[a-z0-9_]{2,21}(?:\+[a-z0-9_]{2,21}){0,49}|u_[a-z0-9_-]{3,20}")
 _USER = re.compile(r"[a-z0-9_-]{3,20}")
 _SORTS = frozenset({"hot", "new", "rising", "top", "controversial"})
@@ -52,8 +52,8 @@ class Listing:
 def listing_of(text: str) -> Listing | None:
     """Return the listing that an address or a short name (``r/name``, ``/u/name``) means, ``None`` for all else."""
     text = text.strip()
-    if _SHORT.fullmatch(text):
-        return _listing(text, "")
+    if short := _SHORT.fullmatch(text):
+        return _listing(short[1], short[2] or "")
     site = _AUTHORITY.match(text)
     if site is None or not site[1].isascii():  # urlsplit takes the square of what is not
         return None
