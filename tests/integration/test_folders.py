@@ -118,12 +118,15 @@ def test_a_source_is_in_the_folders_that_were_named_last(world: World) -> None:
     assert user.patch(f"/v1/sources/{source_id}", {"title": "S"}).json["folders"] == changed.json["folders"]
     assert user.patch(f"/v1/sources/{source_id}", {"folder_ids": []}).json["folders"] == []
     assert within(user, other) == ["a", "b", "c"]
-    # WHEN it is followed already, its folders are no other's to say
-    again = user.post("/v1/sources", {"url": "https://t.example/feed", "folder_ids": [ids[0]]})
-    assert (again.status, within(user, other)) == (200, ["a", "b", "c"])
+    # WHEN it is followed already, it joins the folders that are named, and nothing else changes
+    for source, name in ((source_id, "s"), (other, "t")):
+        body = {"url": f"https://{name}.example/feed", "folder_ids": [ids[1]], "title": "Another"}
+        assert user.post("/v1/sources", body).status == 200
+        assert user.get(f"/v1/sources/{source}").json["title"] != "Another"
+    assert (within(user, source_id), within(user, other)) == (["b"], ["a", "b", "c"])
     # WHEN it is left, it is in none
     user.delete(f"/v1/sources/{other}")
-    assert {one["sources"] for one in user.get("/v1/folders").json["items"]} == {0}
+    assert [one["sources"] for one in user.get("/v1/folders").json["items"]] == [0, 1, 0]
     follow(user, "t")
     assert within(user, other) == []
 
@@ -135,6 +138,7 @@ def test_a_folder_that_is_none_is_named_and_nothing_is_done(world: World) -> Non
     for ids in ([own, foreign], [own, str(new_id())]):
         for answer in (
             user.post("/v1/sources", {"url": "https://b.example/feed", "folder_ids": ids}),
+            user.post("/v1/sources", {"url": "https://a.example/feed", "folder_ids": ids}),
             user.patch(f"/v1/sources/{source_id}", {"folder_ids": ids, "title": "Changed"}),
         ):
             assert (answer.status, answer.code) == (422, "invalid_request")

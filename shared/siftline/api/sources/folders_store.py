@@ -65,12 +65,14 @@ with gone as (
 delete from folder_sources using gone
 where folder_sources.folder_id = gone.folder_id and folder_sources.source_id = gone.source_id
 """
+# What is followed no longer by the time that it is put in is left out.
 _PUT_IN = """
 insert into folder_sources (folder_id, user_id, source_id)
-select id, user_id, %(source_id)s from folders where user_id = %(user_id)s and id = any(%(ids)b::uuid[])
-order by id on conflict (folder_id, source_id) do nothing
+select f.id, f.user_id, b.source_id
+from folders f join subscriptions b on b.user_id = f.user_id and b.source_id = %(source_id)s
+where f.user_id = %(user_id)s and f.id = any(%(ids)b::uuid[])
+order by f.id for key share of b on conflict (folder_id, source_id) do nothing
 """
-# What is followed no longer by the time that it is put in is left out.
 _PUT_IN_BY_NAME = """
 insert into folder_sources (folder_id, user_id, source_id)
 select f.id, f.user_id, new.source_id
@@ -118,11 +120,17 @@ def delete_folder(connection: Connection, user_id: UUID, folder_id: UUID) -> boo
     return connection.execute(_DELETE, {"user_id": user_id, "id": folder_id}).fetchone() is not None
 
 
-def put_source(connection: Connection, user_id: UUID, source_id: UUID, folder_ids: Sequence[UUID]) -> set[UUID]:
-    """Let a source that the user follows be in these folders and in no others; returns those that are the user's."""
+def put_source(
+    connection: Connection, user_id: UUID, source_id: UUID, folder_ids: Sequence[UUID], *, alone: bool = True
+) -> set[UUID]:
+    """Put a source that the user follows into these folders, and out of all others unless ``alone`` is false.
+
+    Returns those of the folders that are the user's.
+    """
     hold(connection, user_id)
     values = {"user_id": user_id, "source_id": source_id, "ids": list(folder_ids)}
-    connection.execute(_TAKE_OUT, values)
+    if alone:
+        connection.execute(_TAKE_OUT, values)
     connection.execute(_PUT_IN, values)
     with connection.cursor(row_factory=scalar_row) as cursor:
         return set(cursor.execute(_OWN, values))

@@ -60,7 +60,8 @@ class SourceRoutes(Routes):
     def subscribe(self, body: Subscribe, caller: CurrentCaller) -> Response[Subscribed]:
         """Follow a source.
 
-        What it has brought before for others is there at once.
+        What it has brought before for others is there at once. A source that you already follow is added to the folders
+        of `folder_ids`, and nothing else about it changes: use PATCH to change it.
         """
         _check_limits(body.refresh_min_minutes, body.refresh_max_minutes)
         settings = self._parts.settings
@@ -74,8 +75,8 @@ class SourceRoutes(Routes):
                 detail = f"You have reached the limit of {at_most} sources. Unfollow one first."
                 raise conflict("too_many_sources", detail)
             followed, job_ids = self._follow(connection, caller, wish)
-            if followed.fresh and body.folder_ids:
-                _put(connection, caller, followed.source_id, body.folder_ids)
+            if body.folder_ids:
+                _put(connection, caller, followed.source_id, body.folder_ids, alone=False)
             row = self._find(connection, caller, followed.source_id)
         self._outbox.publish(job_ids)
         return _followed(followed, row)
@@ -283,8 +284,10 @@ def _check_limits(least: int | None, most: int | None) -> None:
         raise faulty([Fault(code="limits_crossed", detail=detail, pointer="#/refresh_min_minutes")])
 
 
-def _put(connection: Connection, caller: Caller, source_id: UUID, folder_ids: Sequence[UUID]) -> None:
-    own = folders_store.put_source(connection, caller.user_id, source_id, folder_ids)
+def _put(
+    connection: Connection, caller: Caller, source_id: UUID, folder_ids: Sequence[UUID], *, alone: bool = True
+) -> None:
+    own = folders_store.put_source(connection, caller.user_id, source_id, folder_ids, alone=alone)
     detail = "You have no such folder"
     faults = [
         Fault(code="unknown_folder", detail=detail, pointer=f"#/folder_ids/{place}")
