@@ -64,7 +64,7 @@ def test_what_a_viewer_shows_is_judged_as_if_it_was_typed_and_opens_no_loopback(
     assert host_of_url(clean_url(shown)) == "news.example"
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/", "http://localhost/", "http://[::1]/"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/", "http://127.1./", "http://localhost/", "http://[::1]/"])
 def test_loopback_passes_where_it_is_open(url: str) -> None:
     assert check_destination(url, allow_loopback=True) == url
 

@@ -54,6 +54,12 @@ def test_what_tells_who_somebody_is_is_in_no_shared_address(site: str, name: str
         ("https://a.example/#!/route", "https://a.example/#!/route"),
         ("https://a.example/#/route:~:text=SECRET", "https://a.example/#/route"),
         ("https://user:SECRET@a.example/", "https://a.example/"),
+        # Whose spelling of an address it was.
+        ("http://127.1:8711/a", "http://127.0.0.1:8711/a"),
+        ("http://2130706433:8711/a", "http://127.0.0.1:8711/a"),
+        ("http://0x7f.1./a", "http://127.0.0.1/a"),
+        ("http://[::ffff:7f00:1]/a", "http://[::ffff:7f00:1]/a"),
+        ("http://1.2.3.400/a", "http://1.2.3.400/a"),
         # What may choose the page stays as it is.
         ("https://a.example/one/?b=2&a=1&&ref=x&sid=9", "https://a.example/one/?b=2&a=1&&ref=x&sid=9"),
         ("http://m.a.example/One.amp", "http://m.a.example/One.amp"),

@@ -155,8 +155,8 @@ def clean_url(url: str) -> str:
     """Return ``url`` as it can be fetched and shown to everybody: without what tells whose copy of it this is.
 
     What says nothing of the page goes: tracking, ids of subscribers and sessions, fragments but those that route. A
-    page shown by an AMP cache or viewer is asked for itself. All else stays as it is written, for the site to
-    understand. Idempotent, and of the same key. Raises as ``validate_url`` does.
+    page shown by an AMP cache or viewer is asked for itself, and an IPv4 address is in its usual form. All else stays
+    as it is written, for the site to understand. Idempotent, and of the same key. Raises as ``validate_url`` does.
     """
     parts = _unwrapped(_parts(url))
     host, query = parts.host.rstrip("."), parts.query
@@ -164,7 +164,9 @@ def clean_url(url: str) -> str:
         pairs = (pair for pair in query.split("&") if not is_tracking(host, _normalised(pair.partition("=")[0])))
         query = "&".join(pairs) or None
     fragment = _key_fragment(parts.fragment or "")
-    return parts._replace(path=_without_session(parts.path) or "/", query=query, fragment=fragment).text()
+    return parts._replace(
+        host=plain_host(parts.host), path=_without_session(parts.path) or "/", query=query, fragment=fragment
+    ).text()
 
 
 def origin_of(url: str) -> str:

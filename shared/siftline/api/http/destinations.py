@@ -3,6 +3,7 @@
 import re
 
 from siftline.kit.errors import PermanentError
+from siftline.net.hosts import plain_host
 from siftline.net.ip_addresses import literal_address, name_refusal, refusal
 from siftline.net.urls import LOOPBACK, InvalidUrlError, clean_url, host_of_url, typed_origin, validate_url
 
@@ -46,7 +47,7 @@ def check_destination(url: str, *, allow_loopback: bool, setting: str = "") -> s
     valid = validate_url(whole)
     typed, asked = host_of_url(valid), host_of_url(clean_url(valid))
     _check_host(typed, allow_loopback=allow_loopback, setting=setting)
-    if asked != typed:  # who typed a viewer's address typed none of this machine
+    if asked != plain_host(typed):  # who typed a viewer's address typed none of this machine
         _check_host(asked, allow_loopback=False)
     if whole != url and typed_origin(valid) is not None:
         raise InvalidUrlError("The address is on this machine: put http:// in front of it.")
