@@ -78,6 +78,31 @@ def test_a_feed_gives_way_to_its_site_that_was_followed_first_and_its_items_stay
 
 
 @pytest.mark.parametrize("first", [SITE, FEED])
+def test_items_are_of_what_stays_and_an_entry_without_a_page_is_there_once(
+    world: World, server: LoopbackServer, poller: Poller, first: str
+) -> None:
+    notes = [f"<item><guid>{name}</guid><title>{name}</title></item>" for name in ("Note", "Deleted")]
+    server.answers[FEED] = Answer(rss(item(0), *notes))
+    user, others = world.user(), world.user()
+    second = FEED if first == SITE else SITE
+    kept, other = follow(user, server, first), follow(user, server, second)
+    site, feed = (kept, other) if first == SITE else (other, kept)
+    poller.poll(feed)
+    [deleted] = [one["id"] for one in user.get("/v1/items").json["items"] if one["title"] == "Deleted"]
+    user.delete(f"/v1/items/{deleted}")
+    poller.poll(site)
+    poller.poll(kept)
+    assert held(user) == ["Entry 0", "Note"]
+    assert {one["source_id"] for one in user.get("/v1/items").json["items"]} == {str(kept)}
+    # Whoever follows it by its other address later gets it all.
+    follow(others, server, second)
+    poller.poll(other)
+    poller.poll(kept)
+    assert held(others) == ["Deleted", "Entry 0", "Note"]
+    assert held(user) == ["Entry 0", "Note"]
+
+
+@pytest.mark.parametrize("first", [SITE, FEED])
 def test_what_stays_has_its_own_name_and_the_folders_and_topics_of_both(
     world: World, server: LoopbackServer, poller: Poller, first: str
 ) -> None:

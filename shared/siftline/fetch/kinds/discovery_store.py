@@ -32,7 +32,31 @@ _FOLLOWED = """
 select user_id, source_id from subscriptions where source_id = any(%(ids)b::uuid[]) order by user_id, created_at, id
 """
 
+# An entry without a page is its source's own. Where nobody follows that any more, the source that is kept lists it.
+_HAND_OVER_ENTRIES = """
+with own as (
+  select id, replace(url_key, %(given_up)s::text, %(kept)s::text) as kept_key from contents
+  where id in (select content_id from source_entries where source_id = %(given_up)s)
+    and starts_with(url_key, 'entry:' || %(given_up)s::text) and not exists (
+      select from subscriptions where source_id = %(given_up)s and user_id <> all(%(leaving)b::uuid[]))
+  order by url_key for update)
+update contents set url_key = own.kept_key from own
+where contents.id = own.id and not exists (select from contents other where other.url_key = own.kept_key)
+"""
+
 _LOCK_USER = "select id from users where id = %(user_id)s for no key update"
+_MOVE_ITEMS = """
+with own as (
+  select id from items where user_id = %(user_id)s and source_id = %(given_up)s order by id for no key update)
+update items set source_id = %(kept)s, updated_at = now() from own where items.id = own.id
+"""
+# What they deleted of it stays deleted.
+_COPY_TOMBSTONES = """
+insert into item_tombstones (url_key, user_id, deleted_at)
+select replace(url_key, %(given_up)s::text, %(kept)s::text), user_id, deleted_at from item_tombstones
+where user_id = %(user_id)s and starts_with(url_key, 'entry:' || %(given_up)s::text)
+order by 1 on conflict (url_key, user_id) do nothing
+"""
 _KEEP = f"""
 update subscriptions kept set title = coalesce(kept.title, other.title),
   topics = kept.topics || (select coalesce(jsonb_agg(topic), '[]') from {entries_of("other.topics")} as topic
@@ -105,15 +129,28 @@ def _hold_same(connection: Connection, source_id: UUID, feed_url: str) -> list[U
 def _merge_same(connection: Connection, source_id: UUID, same: Sequence[UUID]) -> None:
     """Let who follows a source and others of ``same``, all held before, follow only what they followed first.
 
-    It keeps its name and wishes, and gets the folders and topics of the others. Their items stay; what nobody follows
-    any more is not polled.
+    It keeps its name and wishes, and gets the items, folders and topics of the others; what nobody follows any more is
+    not polled.
     """
     if not same:
         return
     ids = [source_id, *same]
-    for user_id, kept, given_up in _twice(connection, source_id, ids):
+    twice = list(_twice(connection, source_id, ids))
+    kept_for = {given_up: kept for _, kept, given_up in twice}
+    for given_up, kept in kept_for.items():  # contents go before the items of whoever holds them
+        leaving = [user_id for user_id, _, left in twice if left == given_up]
+        connection.execute(_HAND_OVER_ENTRIES, {"kept": kept, "given_up": given_up, "leaving": leaving})
+    for user_id, kept, given_up in twice:
         values = {"user_id": user_id, "kept": kept, "given_up": given_up}
-        for statement in (_LOCK_USER, _KEEP, _MOVE_FOLDERS, _MOVE_TOPIC_SET, _UNFOLLOW):
+        for statement in (
+            _LOCK_USER,
+            _MOVE_ITEMS,
+            _COPY_TOMBSTONES,
+            _KEEP,
+            _MOVE_FOLDERS,
+            _MOVE_TOPIC_SET,
+            _UNFOLLOW,
+        ):
             connection.execute(statement, values)
     connection.execute(_STOP_POLLING, {"ids": ids})
     followers_store.settle_refresh(connection, ids)
