@@ -352,7 +352,7 @@ def test_the_best_for_the_user_comes_first_with_its_reasons(desk):
     desk.run(briefing)
     assert desk.titles(briefing) == [["Fine", "Unscored", "Dull"]]
     first, unscored, _ = desk.editions(briefing)[0]["document"]["stories"]
-    assert first["reasons"] == ['Close to your interest "tides" (similarity 0.31).']
+    assert first["reasons"] == ['Close to your interest "tides".']
     assert first["score"] == pytest.approx(0.915)
     assert unscored["score"] is None
 

@@ -176,7 +176,7 @@ def test_the_shown_score_is_the_sum_of_its_reasons_freshness_included(reader, us
     freshness = shown["reasons"][-1]
     assert (freshness["weight"], freshness["value"]) == (0.15, pytest.approx(0.5, abs=1e-3))
     assert freshness["detail"] == "It is 3 days old; its freshness halves every 3 days."
-    assert shown["reasons"][0]["detail"].startswith('Close to your interest "solar" (similarity 0.9')
+    assert shown["reasons"][0]["detail"] == 'Close to your interest "solar".'
     ((listed_one,),) = ((item for item in user.get("/v1/items").json["items"]),)
     assert listed_one["score"] == pytest.approx(shown["score"], abs=1e-3)
     assert "reasons" not in listed_one

@@ -11,15 +11,19 @@ from siftline.text.stored_scores import age, score_parts, sentence
 TOLD: list[tuple[dict[str, Any], str]] = [
     (
         {"code": "interest", "value": 0.99, "about": "solar energy", "cosine": 0.241},
-        'Close to your interest "solar energy" (similarity 0.24).',
+        'Close to your interest "solar energy".',
     ),
     (
         {"code": "interest", "value": 0.1, "about": "opera", "cosine": -0.02},
-        'Far from your interest "opera" (similarity -0.02).',
+        'Far from your interest "opera".',
     ),
     (
         {"code": "history", "value": 0.5, "liked": 1, "cosine": 0.12},
-        "Fairly similar to the 1 item that you starred or read (similarity 0.12).",
+        "Fairly similar to the item that you starred or read.",
+    ),
+    (
+        {"code": "history", "value": 0.7, "liked": 21, "cosine": 0.31},
+        "Very similar to the 21 items that you starred or read.",
     ),
     (
         {"code": "topics", "value": 0.8, "by": "text", "topic": "sport", "why": "history"},

@@ -10,7 +10,7 @@ _UNKNOWN = {
     "topics": "Its text was not read, and the topics of its source are not known yet.",
     "source": "How often you read items from its source is not known yet.",
 }
-_NUMBERS = {"interest": ("cosine",), "history": ("cosine", "liked"), "source": ("starred", "read", "brought")}
+_NUMBERS = {"interest": (), "history": ("liked",), "source": ("starred", "read", "brought")}
 """What is told of a part by its numbers, by its code."""
 
 
@@ -87,10 +87,11 @@ def sentence(part: Mapping[str, Any]) -> str:
         return _UNKNOWN.get(code, "Not known yet.")
     if code == "interest":
         near = _grade(part["value"], "Close to", "Fairly close to", "Far from")
-        return f'{near} your interest "{part["about"]}" (similarity {part["cosine"]:.2f}).'
+        return f'{near} your interest "{part["about"]}".'
     if code == "history":
         alike = _grade(part["value"], "Very similar to", "Fairly similar to", "Not very similar to")
-        return f"{alike} the {_many(part['liked'], 'item')} that you starred or read (similarity {part['cosine']:.2f})."
+        items = "item" if part["liked"] == 1 else f"{part['liked']} items"
+        return f"{alike} the {items} that you starred or read."
     return _topics(part) if code == "topics" else _source(part)
 
 

@@ -222,9 +222,7 @@ class Reason(BaseModel):
     code: str = Field(
         description="`interest`, `history`, `topics`, `source` or `freshness`; more may be added", examples=["interest"]
     )
-    detail: str = Field(
-        description="Human-readable explanation", examples=['Close to your interest "solar energy" (similarity 0.24).']
-    )
+    detail: str = Field(description="Human-readable explanation", examples=['Close to your interest "solar energy".'])
     weight: float = Field(description="Its weight; all weights add up to 1", examples=[0.2975])
     value: float = Field(description="From 0 to 1", examples=[0.97])
     points: float = Field(
