@@ -161,6 +161,7 @@ def test_filters_narrow_it_down_as_they_do_lists(reader):
     assert reader.ids(until="2026-01-02T00:00:00Z") == [old]
     assert reader.ids(since="2026-01-02T00:00:00Z") == [new]
     assert reader.ids(entity="nobody") == []
+    assert reader.client.get("/v1/feed", since="2026-01-02T00:00:00Z", until="2026-01-01T00:00:00Z").status == 422
 
 
 def test_where_one_source_is_asked_for_its_stories_all_count_the_same(reader):

@@ -292,10 +292,14 @@ def test_items_can_be_filtered(world: World) -> None:
         ({"status": "DONE"}, "status"),
         ({"since": "2026-01-01"}, "since"),
         ({"since": "2026-01-01T00:00:00"}, "since"),
+        ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, "since"),
         ({"unread": "perhaps"}, "unread"),
         ({"source_id": "1"}, "source_id"),
         ({"sort": "best"}, "sort"),
         ({"tag": "a\x00b"}, "tag"),
+        ({"topic": ""}, "topic"),
+        ({"tag": ""}, "tag"),
+        ({"entity": ""}, "entity"),
     ],
 )
 def test_a_bad_filter_is_named(world: World, query: dict[str, Any], parameter: str) -> None:

@@ -228,6 +228,15 @@ def test_filters_hold_back_what_does_not_match(library: Library):
     assert user.get("/v1/search", q="port", lang="deutsch").code == "invalid_request"
 
 
+def test_a_time_that_ends_before_it_begins_is_refused(library: Library) -> None:
+    user, later = library.user(), "2026-01-01T00:00:01Z"
+    answer = user.get("/v1/search", q="port", since=later, until="2026-01-01T01:00:00+01:00")
+
+    assert (answer.status, answer.code) == (422, "invalid_request")
+    assert [(one["code"], one["parameter"]) for one in answer.json["errors"]] == [("invalid_range", "since")]
+    assert user.get("/v1/search", q="port", since=later, until=later).status == 200
+
+
 @pytest.mark.parametrize(
     "query", [{}, {"q": ""}, {"q": "   "}, {"q": "x" * 501}, {"q": "x", "limit": 0}, {"q": "x", "limit": 201}]
 )

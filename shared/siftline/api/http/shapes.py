@@ -19,6 +19,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from siftline.api.http.paging import Time
+from siftline.api.http.problems import Fault, faulty
 from siftline.kit.lines import line
 
 EXAMPLE_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
@@ -26,16 +27,17 @@ Note = Annotated[str, StringConstraints(max_length=10_000)]
 ByLang = Annotated[
     str | None, Query(pattern="^[a-z]{2,3}$", description="ISO 639-1 language code, such as `en`", examples=["en"])
 ]
-ByTopic = Annotated[str | None, Query(max_length=200, description="A topic: a default one or your own")]
+ByTopic = Annotated[str | None, Query(min_length=1, max_length=200, description="A topic: a default one or your own")]
 
 ByTag = Annotated[
     str | None,
-    Query(max_length=64, description="A tag: your own or an automatic one"),
+    Query(min_length=1, max_length=64, description="A tag: your own or an automatic one"),
     AfterValidator(lambda tag: tag and line(tag)),  # as it was kept (``siftline.api.http.shapes.Label``)
 ]
 
 ByEntity = Annotated[
-    str | None, Query(max_length=200, description="An entity named in the item: canonical or temporary id")
+    str | None,
+    Query(min_length=1, max_length=200, description="An entity named in the item: canonical or temporary id"),
 ]
 BySource = Annotated[
     UUID | None, Query(description="The source that delivered it, or another source you follow that also lists it")
@@ -122,7 +124,7 @@ class Waiting(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which of the caller's items are meant; ``None`` means any."""
+    """Which of the caller's items are meant; ``None`` means any. Raises 422 where ``since`` is after ``until``."""
 
     topic: str | None = None
     tag: str | None = None
@@ -132,3 +134,8 @@ class Filters:
     until: datetime | None = None
     unread: bool | None = None
     starred: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.since is not None and self.until is not None and self.since > self.until:
+            detail = "Must not be after `until`."
+            raise faulty([Fault(code="invalid_range", detail=detail, parameter="since")])
