@@ -1,5 +1,8 @@
 """What a caller is told of a statement that PostgreSQL refuses: an outage, a conflict, or a fault of ours as it is."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 
@@ -46,3 +49,21 @@ def test_each_refusal_is_told_as_what_it_is(
     ):
         connection.execute(f"do $$ begin raise exception using errcode = '{state}', message = 'no'; end $$")
     assert told.type is expected or issubclass(expected, psycopg.Error)
+
+
+def test_what_the_pool_itself_writes_is_json_too() -> None:
+    program = """if True:
+        from siftline.kit.db import DatabaseUnavailableError, Pool
+        pool = Pool("postgresql://nobody@127.0.0.1:1/none", size=1, wait_s=0.1)
+        while not pool._pool.get_stats().get("connections_errors"):
+            try:
+                with pool.transaction():
+                    pass
+            except DatabaseUnavailableError:
+                pass
+        pool.close()
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    lines = (done.stdout + done.stderr).splitlines()
+    assert lines
+    assert {json.loads(line)["level"] for line in lines} == {"WARNING"}
