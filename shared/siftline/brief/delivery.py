@@ -28,7 +28,7 @@ WHY = {
 }
 STOPPED = "Delivery was stopped."
 # Of ``address_not_confirmed``: how it stands with the mail that asks.
-BEING_ASKED = "The address is not confirmed. A confirmation email is on its way."
+BEING_ASKED = "The address is not confirmed. A confirmation email will be sent."
 ASKED = "The address is not confirmed. Its owner was asked but has not confirmed it."
 ASKED_LATELY = "The address is not confirmed. Its owner was asked in the last 24 hours; a later edition asks again."
 ASKED_IN_TURN = "The address is not confirmed. Its owner will be asked later: the daily limit of requests is reached."
