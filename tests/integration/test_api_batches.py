@@ -52,7 +52,7 @@ def test_a_field_that_is_given_twice_costs_its_own_entry_only(world: World) -> N
     answer = world.user().send("POST", "/v1/items/batch", body=body)
     assert answer.status == 200, answer.text
     assert [one["status_code"] for one in answer.json["items"]] == [202, 422, 202]
-    assert answer.json["items"][1]["error"] == {"code": "given_twice", "detail": "#/note: Must be given only once"}
+    assert answer.json["items"][1]["error"] == {"code": "given_twice", "detail": "#/note: Must be given only once."}
 
 
 def test_text_that_cannot_be_stored_elsewhere_is_refused_whole(world: World) -> None:

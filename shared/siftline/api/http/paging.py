@@ -47,7 +47,7 @@ def _utc(time: datetime) -> datetime:
     try:
         return time.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError("is before the year 1 or after 9999 in UTC") from error
+        raise ValueError("Must lie between the years 1 and 9999 in UTC") from error
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Literal, get_args, get_origin
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from siftline.kit.lines import line
 
@@ -76,13 +76,19 @@ class Fault(BaseModel):
     """One error in a rejected request."""
 
     code: str = Field(description="Stable error code", examples=["string_too_long"])
-    detail: str = Field(description="Human-readable explanation", examples=["At most 64 characters"])
+    detail: str = Field(description="Human-readable explanation", examples=["At most 64 characters."])
     pointer: str | None = Field(
         default=None, description="Location in the body as a JSON Pointer (RFC 6901)", examples=["#/tags/0"]
     )
     parameter: str | None = Field(
         default=None, description="Name of the invalid query, path or header parameter", examples=["limit"]
     )
+
+    @field_validator("detail")
+    @classmethod
+    def _with_full_stop(cls, detail: str) -> str:
+        """Close a detail as a sentence: validators' texts are of many places, and of pydantic."""
+        return detail if detail.endswith(".") else f"{detail}."
 
 
 class Problem(BaseModel):
@@ -100,7 +106,7 @@ class Problem(BaseModel):
                     "errors": [
                         {
                             "code": "string_too_long",
-                            "detail": "At most 64 characters",
+                            "detail": "At most 64 characters.",
                             "pointer": "#/tags/0",
                         }
                     ],

@@ -30,7 +30,7 @@ _NAME_MAX_CHARS = 100
 _FILES = frozenset({"/v1/opml"})
 _NO_UTF8 = "invalid_utf8", "Parameters must be percent-encoded UTF-8."
 _UNSTORABLE = "unstorable_text", "NUL and lone surrogates cannot be stored."
-_GIVEN_TWICE = "given_twice", "Must be given only once"
+_GIVEN_TWICE = "given_twice", "Must be given only once."
 
 
 @dataclass(frozen=True, slots=True)
