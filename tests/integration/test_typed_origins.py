@@ -300,6 +300,19 @@ def test_what_was_typed_is_kept_with_what_it_opens(database: Database) -> None:
         assert [row["typed_origin"] for row in kept] == ["http://127.0.0.1:9", None]
 
 
+def test_how_an_address_was_spelt_is_shown_to_nobody_else(
+    database: Database, site: LoopbackServer, poller: Poller
+) -> None:
+    world = World(database, http_allow_loopback=True)
+    one, other = world.user(), world.user()
+    typed = f"http://2130706433:{site.port}/item/1"
+    assert one.post("/v1/items", {"url": typed}).status == 202
+    site.answers["/feed"] = Answer(rss(item(1, link=site.url("/item/1"))))
+    poller.poll(follow(other, site))
+    shown = [[item["url"] for item in user.get("/v1/items").json["items"]] for user in (one, other)]
+    assert shown == [[typed], [site.url("/item/1")]]
+
+
 def test_a_page_that_stands_under_anothers_address_is_asked_of_its_own_site(
     database: Database, site: LoopbackServer, neighbour: LoopbackServer, works: Works
 ) -> None:
