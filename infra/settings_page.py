@@ -4,12 +4,11 @@ A house test compares the page with what this would write.
 """
 
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
@@ -128,8 +127,8 @@ def _limits(field: FieldInfo) -> Iterator[str]:
             value = getattr(limit, attribute, None)
             if value is not None:
                 yield text.format(f"{value:,}")
-        if words_only := re.fullmatch(r"\^\(([a-z_|]+)\)\$", getattr(limit, "pattern", None) or ""):
-            yield ", ".join(f"`{word}`" for word in words_only[1].split("|"))
+    if get_origin(field.annotation) is Literal:
+        yield ", ".join(f"`{word}`" for word in get_args(field.annotation))
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from infra.local.postgres import free_port
 from infra.local.processes import Make
 from infra.local.state import State, run_command
 from siftline.operate.command_line import Parser, number
-from siftline.operate.set_up_error import SetUpError
-from siftline.settings.functions import LocalSettings, faults
+from siftline.operate.set_up_error import SetUpError, check_settings
+from siftline.settings.functions import LocalSettings
 
 if TYPE_CHECKING:
     from infra.local.meters import Meters
@@ -38,8 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run until a signal; return the exit code."""
     try:
         options = _options(readable(sys.argv[1:] if arguments is None else arguments))
-        if wrong := faults():
-            raise SetUpError("\n  ".join(["These settings cannot be used; see docs/settings.md.", *wrong]))
+        check_settings()
         state = State(options.folder)
     except (SetUpError, OSError) as error:
         print(f"siftline: {error}", file=sys.stderr)

@@ -6,18 +6,21 @@ house test compares), and ``docs/settings.md`` is written from here (``make sett
 
 # ruff: noqa: TID251  -- the rule that names this file as the only reader of the environment
 
+import json
 import os
 import re
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from siftline.contracts import Queue, Tick
+from siftline.settings.fault_words import sentence
 
 _environment_lock = threading.RLock()
 _QUEUE = "URL of the SQS queue of this name"
@@ -64,8 +67,20 @@ def _base_url(value: str) -> str:
 
 def _host_name(value: str) -> str:
     if not _HOST_NAME.fullmatch(value):
-        raise ValueError("each must be a host name such as news.example")
+        raise ValueError("must be a host name such as news.example")
     return value.lower().removesuffix(".")
+
+
+def _written_as(pattern: str, must: str) -> AfterValidator:
+    """Return a validator that says what a text must be, where a pattern would be shown as a regular expression."""
+    known = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not known.fullmatch(value):
+            raise ValueError(f"must be {must}")
+        return value
+
+    return AfterValidator(check)
 
 
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
@@ -113,25 +128,30 @@ def faults() -> list[str]:
         try:
             kind()
         except SettingsError as error:
-            name = str(error).split('"')[1].upper()
-            found[name] = f"{name}: Must be JSON"
+            name = str(error).split('"')[1]
+            found[name.upper()] = f"Must be JSON{_such_as(kind.model_fields[name])}"
         except ValidationError as error:
-            for fault in error.errors(include_url=False, include_context=False, include_input=False):
-                name = str(fault["loc"][0]).upper()
+            for fault in error.errors(include_url=False, include_input=False):
                 if fault["type"] != "missing":
-                    why = fault["msg"].removeprefix("Value error, ")
-                    found[name] = f"{name}: {why[:1].upper()}{why[1:]}"
-    return [found[name] for name in sorted(found)]
+                    name, *within = map(str, fault["loc"])
+                    why = sentence(fault)
+                    if fault["type"] in {"dict_type", "tuple_type"}:
+                        why += _such_as(kind.model_fields[name])
+                    told = f"Each {why[:1].lower()}{why[1:]}" if within else f"{why[:1].upper()}{why[1:]}"
+                    found.setdefault(name.upper(), told)
+    return [f"{name}: {found[name]}" for name in sorted(found)]
+
+
+def _such_as(field: FieldInfo) -> str:
+    return f" such as {json.dumps(next(iter(field.examples or ()), field.default))}"
 
 
 class StageSettings(Settings):
     """Which deployment this is: several may share one account."""
 
-    siftline_stage: str = Field(
-        default="local",
-        pattern="^[a-z][a-z0-9]{0,15}$",
-        description="Name of the deployment, the dimension `stage` of its metrics",
-    )
+    siftline_stage: Annotated[
+        str, _written_as("[a-z][a-z0-9]{0,15}", "a lower-case letter and up to 15 lower-case letters and digits")
+    ] = Field(default="local", description="Name of the deployment, the dimension `stage` of its metrics")
 
 
 class DatabaseSettings(Settings):
@@ -224,8 +244,8 @@ class ConsumerSettings(ProducerSettings, DeadLetterSettings):
 class HttpSettings(Settings):
     """The safe HTTP client of every function that fetches from addresses users or feeds name."""
 
-    http_contact: str = Field(
-        default="", max_length=200, pattern=r"^[!-~]*$", description="URL or mail address named in the user agent"
+    http_contact: Annotated[str, _written_as("[!-~]*", "a URL or mail address, in ASCII and without spaces")] = Field(
+        default="", max_length=200, description="URL or mail address named in the user agent"
     )
     http_allow_loopback: bool = Field(
         default=False, description="Allow loopback addresses that a user typed; for development and tests"
@@ -436,9 +456,10 @@ class ScheduleSettings(ConsumerSettings, VectorSettings, ReprocessSettings, Arch
 class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
     """The ``fetch`` function."""
 
-    first_import: str = Field(
+    first_import: Annotated[
+        str, _written_as("skip|all|newest:[1-9][0-9]{0,5}", "skip, all or newest:N, such as newest:10")
+    ] = Field(
         default="skip",
-        pattern="^(skip|all|newest:[1-9][0-9]{0,5})$",
         description="Entries of a first poll to analyse, unless the source says otherwise: `skip`, `all`, `newest:N`",
     )
     refresh_min_minutes: int = Field(
@@ -458,9 +479,8 @@ class FetchSettings(ConsumerSettings, HttpSettings, PacingSettings):
         description="Address space that parsing one feed may add",
     )
     reddit_url: BaseUrl = Field(default="https://www.reddit.com", description="Base URL of Reddit's listings")
-    reddit_form: str = Field(
+    reddit_form: Literal["auto", "json", "atom"] = Field(
         default="auto",
-        pattern="^(auto|json|atom)$",
         description="Format that Reddit is asked for; `auto`: JSON, and Atom for a day once JSON is refused",
     )
 
@@ -522,9 +542,8 @@ class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, EntitySettings, Relev
     llm_model: str = Field(default="", description="Language model for texts that need one; empty: none")
     llm_base_url: BaseUrl = Field(default="https://api.openai.com/v1", description=_API)
     llm_api_key: SecretStr = Field(default=SecretStr(""), description=_KEY)
-    llm_for: str = Field(
+    llm_for: Literal["always", "unsure", "never"] = Field(
         default="unsure",
-        pattern="^(always|unsure|never)$",
         description="Which texts it reads; `unsure`: those whose topics lead by less than `TOPIC_MARGIN`",
     )
     llm_timeout_s: float = Field(
@@ -532,18 +551,16 @@ class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, EntitySettings, Relev
     )
     llm_input_chars: int = Field(default=12_000, ge=500, le=200_000, description="Characters sent of one text")
     llm_output_tokens: int = Field(default=1_500, ge=200, le=32_000, description="Token limit of one answer")
-    llm_format: str = Field(
+    llm_format: Literal["json_schema", "json_object"] = Field(
         default="json_schema",
-        pattern="^(json_schema|json_object)$",
         description="How JSON is asked for; `json_object` for a server that takes no schema",
     )
-    llm_tokens_field: str = Field(
+    llm_tokens_field: Literal["max_completion_tokens", "max_tokens"] = Field(
         default="max_completion_tokens",
-        pattern="^(max_completion_tokens|max_tokens)$",
         description="The server's name for the token limit, which it must obey for budgets to hold",
     )
-    llm_summary_language: str = Field(
-        default="", pattern="^([a-z]{2,3})?$", description="Language of summaries (ISO 639); empty: the text's"
+    llm_summary_language: Annotated[str, _written_as("([a-z]{2,3})?", "an ISO 639 language code such as en")] = Field(
+        default="", description="Language of summaries (ISO 639); empty: the text's"
     )
     llm_usd_per_million_in: float | None = Field(
         default=None, ge=0, le=_USD_MAX, description="Price of a million input tokens; empty: as in prices.toml"
@@ -589,19 +606,25 @@ class ClusterSettings(ConsumerSettings):
 class BriefSettings(ConsumerSettings, HttpSettings, RelevanceSettings, AddressSettings):
     """The ``brief`` function."""
 
-    mail_from: str = Field(
+    mail_from: Annotated[
+        str,
+        _written_as(
+            r"|([^\r\n<>@]*<)?[^\s<>@]+@[^\s<>@]+>?",
+            "an address such as news@news.example or News <news@news.example>",
+        ),
+    ] = Field(
         default="",
         max_length=320,
-        pattern=r"^$|^([^\r\n<>@]*<)?[^\s<>@]+@[^\s<>@]+>?$",
         description="Sender, `Name <news@example.org>`, verified in SES; empty: no mail is sent",
     )
     mail_configuration_set: str = Field(
         default="", max_length=64, description="SES configuration set that reports bounces and complaints"
     )
-    mail_unsubscribe_to: str = Field(
+    mail_unsubscribe_to: Annotated[
+        str, _written_as(r"|[^\s<>@,?&]+@[^\s<>@,?&]+", "an address such as news@news.example")
+    ] = Field(
         default="",
         max_length=254,
-        pattern=r"^$|^[^\s<>@,?&]+@[^\s<>@,?&]+$",
         description="Mailbox named in List-Unsubscribe beside the link; empty: none",
     )
     webhook_allow_loopback: bool = Field(default=False, description="Deliver webhooks to loopback addresses; for tests")
@@ -667,6 +690,8 @@ class LocalSettings(UserSettings):
 
     pg_bin: str = Field(default="", description="Folder of PostgreSQL's programs; empty: the wheel's")
     local_hosts: tuple[HostName, ...] = Field(
-        default=(), description="Host names besides 127.0.0.1 and localhost that the local API answers to"
+        default=(),
+        examples=[["news.example"]],
+        description="Host names besides 127.0.0.1 and localhost that the local API answers to",
     )
     qdrant_api_key: SecretStr = Field(default=SecretStr(""), description="Key that the local Qdrant asks for")

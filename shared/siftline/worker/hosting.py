@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from siftline.kit.errors import SiftlineError
 from siftline.kit.lines import line
 from siftline.kit.log import logger
+from siftline.settings.fault_words import sentence
 from siftline.settings.functions import environment, process_environment
 from siftline.worker.template import Function
 
@@ -111,8 +112,8 @@ class HostedFunction:
 def reason_of(error: Exception) -> str:
     """Return in one line why something could not be built: of settings their names, never what they hold."""
     if isinstance(error, ValidationError):
-        faults = error.errors(include_url=False, include_context=False, include_input=False)
-        named = [(".".join(map(str, fault["loc"])).upper() or error.title, fault["msg"]) for fault in faults]
+        faults = error.errors(include_url=False, include_input=False)
+        named = [(".".join(map(str, fault["loc"])).upper() or error.title, sentence(fault)) for fault in faults]
         return "; ".join(f"{name}: {said}" for name, said in named)
     if isinstance(error, SiftlineError):
         return error.detail

@@ -1,0 +1,33 @@
+"""What is wrong with a setting is told in words for people."""
+
+import pytest
+
+from siftline.settings import functions
+from siftline.settings.functions import Settings, faults
+
+SETTINGS = {
+    name: field
+    for found in vars(functions).values()
+    if isinstance(found, type) and issubclass(found, Settings)
+    for name, field in found.model_fields.items()
+}
+_ANYTHING = {"str", "SecretStr"}
+BOUND = [
+    name
+    for name, field in SETTINGS.items()
+    if field.metadata or getattr(field.annotation, "__name__", "") not in _ANYTHING
+]
+WRONG = ["Maybe not\n", "-1", "9" * 400, "[[]]", '{"fetch": []}']
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_a_wrong_value_is_told_in_words_for_people(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    told: list[str] = []
+    for value in WRONG:
+        monkeypatch.setenv(name.upper(), value)
+        told += faults()
+
+    assert told
+    for line in told:
+        assert line.startswith(f"{name.upper()}: ")
+        assert not [word for word in ("pattern", "tuple", "Input", "^", "valid", "literal", "parse") if word in line]
