@@ -23,9 +23,9 @@ _HEAD = """# Settings
 
 Generated from `siftline.settings` and `template.yaml` by `make settings`; do not edit.
 
-A setting is an environment variable. A function that lacks a required one, or gets a wrong value, does not start; its
-log names the setting. Lists and tables are JSON. Budgets and prices are in US dollars. What is no setting is a constant
-beside its use ([limits](limits.md)).
+A setting is an environment variable; an empty one counts as not set. A function that lacks a required one, or gets a
+wrong value, does not start; its log names the setting. Lists and tables are JSON. Budgets and prices are in US dollars.
+What is no setting is a constant beside its use ([limits](limits.md)).
 
 - **On AWS** `template.yaml` sets those marked **t** from its parameters and resources. To change another, add it to the
   function's `Environment` there.

@@ -1,4 +1,4 @@
-"""What is wrong with a setting is told in words for people."""
+"""What is wrong with a setting is told in words for people, and an empty variable counts as not set."""
 
 import pytest
 
@@ -31,3 +31,10 @@ def test_a_wrong_value_is_told_in_words_for_people(monkeypatch: pytest.MonkeyPat
     for line in told:
         assert line.startswith(f"{name.upper()}: ")
         assert not [word for word in ("pattern", "tuple", "Input", "^", "valid", "literal", "parse") if word in line]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name.upper(), "")
+
+    assert faults() == []

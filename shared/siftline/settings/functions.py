@@ -94,7 +94,7 @@ class Settings(BaseSettings):
 
     # Built when one is made: of the settings of all functions, a function makes its own only.
     model_config = SettingsConfigDict(
-        case_sensitive=False, extra="ignore", frozen=True, defer_build=True, allow_inf_nan=False
+        case_sensitive=False, extra="ignore", frozen=True, defer_build=True, allow_inf_nan=False, env_ignore_empty=True
     )
 
     def __init__(self, **values: Any) -> None:
@@ -352,11 +352,6 @@ class EmbeddingSettings(VectorSettings):
         default=1.0, ge=0, le=_USD_MAX, description="Share of one user in that budget"
     )
 
-    @field_validator("embedding_api_dimensions", "embedding_api_usd_per_million", mode="before")
-    @classmethod
-    def _embedding_none(cls, value: object) -> object:
-        return None if value == "" else value
-
 
 class EntitySettings(Settings):
     """Names in texts, for those who find them and those who resolve them."""
@@ -575,11 +570,6 @@ class AnalyzeSettings(ConsumerSettings, EmbeddingSettings, EntitySettings, Relev
         default=1.0, ge=0, le=_USD_MAX, description="Share of one user in that budget"
     )
 
-    @field_validator("llm_usd_per_million_in", "llm_usd_per_million_out", mode="before")
-    @classmethod
-    def _llm_none(cls, value: object) -> object:
-        return None if value == "" else value
-
 
 class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings):
     """The ``resolve`` function."""
@@ -673,8 +663,6 @@ class WorkerSettings(StageSettings):
 
 class UserSettings(Settings):
     """What a new user begins with."""
-
-    model_config = SettingsConfigDict(env_ignore_empty=True)
 
     new_user_credits: int | None = Field(
         default=None, ge=0, le=1_000_000_000, description="Credits of each new user; empty: users are not metered"
