@@ -14,7 +14,7 @@ from typing import NoReturn, TextIO
 
 from infra.local.state import folder_argument, running_environment
 from siftline.operate.command_line import same_place
-from siftline.operate.set_up_error import SetUpError
+from siftline.operate.set_up_error import SetUpError, check_settings
 from siftline.settings.functions import environment, process_environment
 
 # What an answer meets that nobody takes any more, or that has no room.
@@ -53,6 +53,7 @@ def run(main: Callable[[list[str]], int], *, beside: bool = False) -> NoReturn:
 def run_writing(main: Callable[[list[str], TextIO], int]) -> NoReturn:
     """Run a command that is handed the true stdout, and exit with its code."""
     try:
+        check_settings()
         with logs_apart() as out:
             code = main(readable(sys.argv[1:]), out)
     except SetUpError as error:

@@ -83,6 +83,16 @@ def test_an_argument_that_is_not_utf8_is_said(name: str) -> None:
     assert done.stderr.removeprefix("siftline: ") == "--name=caf\\xe9 is not valid UTF-8.\n"
 
 
+@pytest.mark.parametrize("name", ["user", "backup", "invoke"])
+def test_a_setting_that_cannot_be_used_is_said_before_anything_is_done(name: str) -> None:
+    done = command(name, POWERTOOLS_LOG_LEVEL="LOUD")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "These settings cannot be used; see docs/settings.md.",
+        "  POWERTOOLS_LOG_LEVEL: Must be DEBUG, INFO, WARNING, ERROR or CRITICAL",
+    ]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_that_nothing_runs_is_said_with_how_to_start_it(name: str, tmp_path: Path) -> None:
     stopped = State(tmp_path)

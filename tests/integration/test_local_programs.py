@@ -325,7 +325,7 @@ def _run(*arguments, **variables):
 
 def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_path):
     wrong = {"REQUESTS_PER_MINUTE": "abc", "LOCAL_HOSTS": "news.example", "HOST_PER_MINUTE": '{"a.example": 0}'}
-    wrong |= {"JOB_BACKOFF_S": "5", "WORKER_THREADS": '{"fetch": 0}'}
+    wrong |= {"POWERTOOLS_LOG_LEVEL": "LOUD", "JOB_BACKOFF_S": "5", "WORKER_THREADS": '{"fetch": 0}'}
     result = _run("--folder", str(tmp_path / "data"), **wrong, HOST_BURST="2", PUBLIC_URL="https://news.example")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.splitlines() == [
@@ -333,6 +333,7 @@ def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_pa
         "  HOST_PER_MINUTE: Each must allow more than 0 requests a minute",
         "  JOB_BACKOFF_S: Must be a JSON list such as [60, 300, 900]",
         '  LOCAL_HOSTS: Must be JSON such as ["news.example"]',
+        "  POWERTOOLS_LOG_LEVEL: Must be DEBUG, INFO, WARNING, ERROR or CRITICAL",
         "  REQUESTS_PER_MINUTE: Must be a whole number",
         "  WORKER_THREADS: Each at least 1",
     ]

@@ -38,3 +38,9 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, na
     monkeypatch.setenv(name.upper(), "")
 
     assert faults() == []
+
+
+def test_a_log_level_is_known_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "debug")
+
+    assert faults() == []

@@ -2,6 +2,7 @@
 
 import json
 from functools import cache, partial
+from typing import Literal
 
 from aws_lambda_powertools import Logger
 
@@ -15,4 +16,11 @@ _SERIALIZE = partial(json.dumps, default=str, separators=(",", ":"), ensure_asci
 @cache
 def logger(service: str) -> Logger:
     """Return the JSON logger of one room or function."""
-    return Logger(service=service, use_rfc3339=True, log_uncaught_exceptions=False, json_serializer=_SERIALIZE)
+    try:
+        return _logger(service)
+    except ValueError:  # of an unknown level, which the settings refuse by its name: until then somebody must log
+        return _logger(service, "INFO")
+
+
+def _logger(service: str, level: Literal["INFO"] | None = None) -> Logger:
+    return Logger(service, level, use_rfc3339=True, log_uncaught_exceptions=False, json_serializer=_SERIALIZE)

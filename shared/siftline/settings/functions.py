@@ -7,6 +7,7 @@ house test compares), and ``docs/settings.md`` is written from here (``make sett
 # ruff: noqa: TID251  -- the rule that names this file as the only reader of the environment
 
 import json
+import logging
 import os
 import re
 import tempfile
@@ -83,6 +84,12 @@ def _written_as(pattern: str, must: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _log_level(value: str) -> str:
+    if value.upper() not in logging.getLevelNamesMapping():
+        raise ValueError("must be DEBUG, INFO, WARNING, ERROR or CRITICAL")
+    return value
+
+
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
 """A URL of http or https without a query, to which paths are added."""
 HostName = Annotated[str, AfterValidator(_host_name)]
@@ -147,11 +154,15 @@ def _such_as(field: FieldInfo) -> str:
 
 
 class StageSettings(Settings):
-    """Which deployment this is: several may share one account."""
+    """Which deployment this is (several may share one account), and how much it logs."""
 
     siftline_stage: Annotated[
         str, _written_as("[a-z][a-z0-9]{0,15}", "a lower-case letter and up to 15 lower-case letters and digits")
     ] = Field(default="local", description="Name of the deployment, the dimension `stage` of its metrics")
+    powertools_log_level: Annotated[str, AfterValidator(_log_level)] = Field(
+        default="INFO",
+        description="Least severe level that is logged: `DEBUG`, `INFO`, `WARNING`, `ERROR` or `CRITICAL`",
+    )
 
 
 class DatabaseSettings(Settings):
