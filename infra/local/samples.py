@@ -17,6 +17,7 @@ from typing import Any, Self
 from infra.local.sample_library import SampleArticle
 from infra.local.sample_site import Answer, SampleSite
 from siftline.net.loopback import ImpatientServer
+from siftline.operate.command_line import moment
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8099
@@ -117,7 +118,7 @@ def main() -> None:
     """Serve until SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(description="Serve the sample feeds on loopback.")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 for any free port")
-    parser.add_argument("--now", type=datetime.fromisoformat, help="date the articles from this moment (ISO 8601)")
+    parser.add_argument("--now", type=moment, help="date the articles from this moment (ISO 8601)")
     arguments = parser.parse_args()
     port = arguments.port
     try:

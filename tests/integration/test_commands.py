@@ -128,9 +128,10 @@ def test_a_command_acts_on_what_runs_in_the_folder_unless_another_database_is_gi
         ("redrive", ["--queue=nope"], "QUEUE=…: invalid choice: 'nope' (choose from 'fetch', "),
         ("redrive", ["--queue=analysis", "--limit=0"], "LIMIT=… must be at least 1"),
         ("redrive", ["--queue=analysis", "--limit=x"], "LIMIT=…: 'x' is not a whole number"),
-        ("reprocess", ["--older-than=x"], "OLDER_THAN=…: invalid "),
+        ("reprocess", ["--older-than=yesterday"], "OLDER_THAN=…: must be a date such as 2026-11-01"),
         ("resolve", ["--limit=x"], "LIMIT=…: 'x' is not a whole number"),
         ("credits", ["--user=Ada", "--amount=x"], "AMOUNT=…: x is neither a number of credits nor unmetered"),
+        ("credits", ["--user=Ada", f"--amount=-{10**20}"], "AMOUNT=…: must be -1,000,000,000,000 to 1,000,000,000,000"),
     ],
 )
 def test_a_fault_is_told_in_the_words_that_were_typed(name: str, words: list[str], why: str) -> None:

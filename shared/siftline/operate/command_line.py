@@ -3,6 +3,7 @@
 import argparse
 import re
 from contextvars import ContextVar
+from datetime import datetime
 from typing import NoReturn
 
 same_place: ContextVar[str] = ContextVar("same_place", default="")
@@ -25,6 +26,14 @@ def number(text: str) -> int:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def moment(text: str) -> datetime:
+    """Return what an option that is a date, with or without a time, says."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a date such as 2026-11-01") from None
 
 
 def counted(count: int, thing: str) -> str:

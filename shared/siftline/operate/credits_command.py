@@ -39,7 +39,9 @@ def _amount(text: str) -> int | None:
         amount = int(text)
     except ValueError:
         amount = 0
-    if not 0 < abs(amount) <= _AMOUNT_MAX:
+    if abs(amount) > _AMOUNT_MAX:
+        raise argparse.ArgumentTypeError(f"must be {-_AMOUNT_MAX:,} to {_AMOUNT_MAX:,}")
+    if amount == 0:
         raise argparse.ArgumentTypeError(f"{text} is neither a number of credits nor {_UNMETERED}")
     return amount
 

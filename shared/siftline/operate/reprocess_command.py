@@ -5,13 +5,13 @@ Which versions are outdated, and what a text costs, is what the worker told when
 
 import sys
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC
 
 from pydantic import ValidationError
 
 from siftline.jobs.jobs_wiring import Producer, producer
 from siftline.kit.errors import SiftlineError
-from siftline.operate.command_line import Parser, number
+from siftline.operate.command_line import Parser, moment, number
 from siftline.operate.set_up_error import SetUpError, settings_fault
 from siftline.reprocess.reprocess import Plan, Reprocess
 from siftline.reprocess.reprocess_store import KINDS, Order, Run
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--kind", choices=KINDS, help="only values of this kind")
     parser.add_argument("--version", help="only results of this version, even the current one")
-    parser.add_argument("--older-than", type=datetime.fromisoformat, help="only older results, such as 2026-11-01")
+    parser.add_argument("--older-than", type=moment, help="only older results, such as 2026-11-01")
     parser.add_argument("--limit", type=number, help="maximum number of contents")
     parser.add_argument("--dry-run", action="store_true", help="only estimate number and cost")
     parser.add_argument("--show", action="store_true", help="show the progress")
