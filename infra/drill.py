@@ -282,9 +282,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--yes", action="store_true")
     options = parser.parse_args(arguments)
     known = {alarm.name: alarm for alarm in alarms()}
-    if options.alarm not in known:
+    if not options.alarm:
         listed = "".join(f"{name:<34}{DRILLS[alarm.kind].does}\n" for name, alarm in known.items())
-        sys.stderr.write(f"Which alarm? ALARM=…, one of:\n{listed}")
+        sys.stdout.write(f"Which alarm? ALARM=…, one of:\n{listed}")
+        return 0
+    if options.alarm not in known:
+        sys.stderr.write(f"siftline: There is no alarm {options.alarm}: make drill lists them.\n")
         return 2
     alarm = known[options.alarm]
     sys.stdout.write(f"siftline-{options.stage}-{alarm.name}: {DRILLS[alarm.kind].does}.\n")

@@ -144,7 +144,9 @@ def test_the_command_says_what_a_drill_does_and_does_nothing_before_it_is_told_t
     assert drill.main(["--stage=staging", "--alarm=fetch-age"]) == 0
     assert "siftline-staging-fetch-age: lowers its threshold" in capsys.readouterr().out
     assert drill.main(["--alarm=nothing"]) == 2
-    listed = capsys.readouterr().err
+    assert capsys.readouterr().err == "siftline: There is no alarm nothing: make drill lists them.\n"
+    assert drill.main([]) == 0
+    listed = capsys.readouterr().out
     assert all(f"\n{alarm.name} " in listed for alarm in alarms())
     assert drill.main(["--stage=nowhere", "--alarm=fetch-age", "--yes"]) == 1
     assert "There is no stage nowhere" in capsys.readouterr().err
