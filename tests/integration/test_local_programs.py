@@ -415,6 +415,13 @@ def test_a_port_that_is_no_number_is_said_as_it_was_typed(tmp_path):
     ]
 
 
+def test_a_run_that_started_no_worker_waits_for_none(tmp_path):
+    result = _run("--folder", str(tmp_path), "--port=0", PG_BIN="/nowhere")
+    assert result.returncode == 1
+    assert result.stderr.startswith("siftline: There is no PostgreSQL in /nowhere:")
+    assert result.stdout.endswith("\nStopping …\nStopped.\n")
+
+
 def test_a_run_that_has_ended_answers_nowhere(open_state):
     state = open_state()
     state.set_address("http://127.0.0.1:8787")
