@@ -6,6 +6,7 @@ Two environments, so that torch is never beside the product: optimum writes the 
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIMUM = ROOT / ".local" / "export" / "bin" / "optimum-cli"
+# How the hub's client and transformers end when there is no model of this name, or it cannot be reached.
+_UNLOADED = re.compile(r"^(?:[\w.]+\.)?(?:HFValidationError|RepositoryNotFoundError|OSError): (.+)", re.MULTILINE)
 _AS_OPTIMUM = {"nli": "text-classification", "token": "token-classification", "embedding": "feature-extraction"}
 
 
@@ -66,6 +69,8 @@ def _optimum(model: str, raw: Path, task: str | None) -> None:
         done = subprocess.run([*command, str(raw)], capture_output=True, text=True, check=False)  # noqa: S603 - its own
     except FileNotFoundError as error:
         raise AssemblyError("optimum is not in .local/export: `make export-model` installs it.") from error
+    if done.returncode and (unloaded := _UNLOADED.findall(done.stderr)):
+        raise AssemblyError(f"{model} cannot be loaded: {unloaded[-1]}")
     if done.returncode or not (raw / "model.onnx").is_file():
         raise AssemblyError(f"optimum could not export it:\n{done.stderr.strip()[-2_000:]}")
     if not (raw / "tokenizer.json").is_file():

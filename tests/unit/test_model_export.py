@@ -155,6 +155,32 @@ def test_the_task_follows_from_the_architecture(raw, tmp_path, architecture, tas
     assert made(raw, tmp_path / "out", proven=False)[0].task == task
 
 
+@pytest.mark.parametrize(
+    ("raised", "why"),
+    [
+        (
+            "huggingface_hub.errors.HFValidationError: Repo id must be in the form 'name': '/nope'.",
+            "Repo id must be in",
+        ),
+        (
+            "OSError: acme/tiny is not a local folder and is not a valid model identifier.\nIf it is",
+            "acme/tiny is not a",
+        ),
+    ],
+)
+def test_a_model_that_is_not_there_is_said_in_a_sentence(tmp_path, capsys, monkeypatch, raised, why):
+    optimum = tmp_path / "optimum-cli"
+    optimum.write_text(
+        f'#!/bin/sh\ncat >&2 <<END\nTraceback (most recent call last):\n  File "hub.py"\n{raised}\nEND\nexit 1\n'
+    )
+    optimum.chmod(0o755)
+    monkeypatch.setattr("layers.model.export.OPTIMUM", optimum)
+
+    assert main(["--model", "acme/tiny", "--out", str(tmp_path / "out")]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"export: acme/tiny cannot be loaded: {why}")
+
+
 def test_without_optimum_the_command_says_what_to_do(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("layers.model.export.OPTIMUM", tmp_path / "optimum-cli")
 
