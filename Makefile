@@ -121,6 +121,12 @@ backup: $(VENV)/.local ## back up the whole database, also while Siftline runs: 
 restore: $(VENV)/.local ## replace the database with a backup: FROM=file.tar, YES=1 skips the question; FOLDER=.local
 	@$(COMMAND) infra.local.backup --from=$(call quoted,FROM) $(FOLDER_OPTION) $(call flag,YES,yes)
 
+# What is wrong with a typed word is said here, before anything is installed for the target.
+ifneq ($(filter export-model,$(MAKECMDGOALS)),)
+$(if $(value MODEL),,$(error Name a model: make export-model MODEL=<hub id or folder>))
+$(if $(filter /%,$(firstword $(value MODEL))),$(if $(shell test -d $(call quoted,MODEL) && echo 1),,$(error There is no model folder $(value MODEL))))
+endif
+
 .PHONY: export-model
 export-model: $(VENV)/.local .local/export/.ready ## create a model folder from any model: MODEL=<hub id or folder> OUT=… TASK=nli|embedding|token REDUCE_RANGE=1 UNPROVEN=1
 	@$(COMMAND) layers.model.export --model=$(call quoted,MODEL) $(call option,OUT,out) $(call option,TASK,task) \
@@ -168,6 +174,11 @@ coverage: lint .local/ministack/.ready .local/tools/.ready .local/contract/.read
 .PHONY: test-export
 test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch and load it; not part of make test
 	@$(PYTEST) tests/export
+
+ifneq ($(filter bench,$(MAKECMDGOALS)),)
+BENCHMARKS := $(sort $(filter-out __main__ spacy_peer,$(basename $(notdir $(shell grep -l '^def main() ->' benchmarks/*.py)))))
+$(foreach name,$(filter-out $(BENCHMARKS),$(BENCH)),$(error There is no benchmark $(name), only $(BENCHMARKS)))
+endif
 
 .PHONY: bench
 bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## run benchmarks against a baseline: BENCH="poll walk"; QUICK=1 only checks that they run; BENCH=mixed MINUTES=20

@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, help="minutes of mixed load")
     options = parser.parse_args()
     if unknown := sorted(set(options.names) - set(_ALL)):
-        parser.error(f"there is no {unknown[0]}")
+        sys.exit(f"There is no benchmark {unknown[0]}, only {' '.join(sorted(_ALL))}.")
     for name in options.names or _ALL:
         with ExitStack() as stack:
             if options.quick:

@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from benchmarks.quick import SIZES
 from infra.local.state import State
 from siftline.operate.operate_service import COMMANDS as OPERATED
 from siftline.settings.functions import process_environment
@@ -273,6 +274,20 @@ def test_a_switch_is_one_or_left_out(typed: Typed, target: str, switch: str) -> 
         assert done.returncode == 2
         assert done.stdout == ""
         assert f"{switch} must be 1 or left out." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["export-model"], "Name a model: make export-model MODEL=<hub id or folder>"),
+        (["export-model", "MODEL=/no where"], "There is no model folder /no where"),
+        (["bench", "BENCH=poll nope"], f"There is no benchmark nope, only {' '.join(sorted(SIZES))}"),
+    ],
+)
+def test_what_is_not_there_is_refused_before_anything_is_installed(typed: Typed, words: list[str], why: str) -> None:
+    done = typed.make(*words, "-n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"*** {why}.  Stop." in done.stderr
 
 
 @pytest.fixture
