@@ -12,14 +12,16 @@ BIN := $(VENV)/bin
 export PYTHONUNBUFFERED := 1
 
 # What is typed reaches a command as it was typed: make expands nothing in it, and the shell takes it for one word.
+$(foreach one,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(one)))),$(eval override export $(one) := $$(value $(one)))))
+typed = $(filter override,$(origin $(1)))
 define newline
 
 
 endef
 quoted = '$(subst ','\'',$(subst $(newline), ,$(value $(1))))'
 option = $(if $(value $(1)),--$(2)=$(call quoted,$(1)))
+each = $(foreach one,$(value $(1)),$(call quoted,one))
 flag = $(if $(strip $(value $(1))),$(if $(filter-out 1,$(value $(1))),$(error $(1) must be 1 or left out))--$(2))
-unexport ALARM AMOUNT DELETE ERROR_CODE EVENT FOLDER FROM FUNCTION KIND LIMIT MODEL NAME OLDER_THAN OUT PAGE PORT QUEUE TO TOKEN VERSION
 
 -include infra/build.mk
 
@@ -30,15 +32,15 @@ help: ## show this list
 # --- environments: each a folder of its own, made anew when its lock changes -------------------------------------
 
 $(VENV)/.local: infra/locks/local.txt
-	@infra/local/venv.sh $(PYTHON) $(VENV) infra/locks/local.txt
+	@infra/local/venv.sh $(call quoted,PYTHON) $(VENV) infra/locks/local.txt
 	@touch $@
 
 $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
-	@infra/local/venv.sh $(PYTHON) $(VENV) infra/locks/dev.txt
+	@infra/local/venv.sh $(call quoted,PYTHON) $(VENV) infra/locks/dev.txt
 	@touch $@ $(VENV)/.local
 
 .local/ministack/.ready: infra/locks/ministack.txt
-	@infra/local/venv.sh $(PYTHON) .local/ministack infra/locks/ministack.txt
+	@infra/local/venv.sh $(call quoted,PYTHON) .local/ministack infra/locks/ministack.txt
 	@touch $@
 
 .local/debian.ready: infra/local/debian.sh
@@ -46,15 +48,15 @@ $(VENV)/.dev: infra/locks/dev.txt infra/locks/local.txt
 	@mkdir -p .local && touch $@
 
 .local/tools/.ready: infra/locks/tools.txt
-	@infra/local/venv.sh $(PYTHON) .local/tools infra/locks/tools.txt
+	@infra/local/venv.sh $(call quoted,PYTHON) .local/tools infra/locks/tools.txt
 	@touch $@
 
 .local/contract/.ready: infra/locks/contract.txt
-	@infra/local/venv.sh $(PYTHON) .local/contract infra/locks/contract.txt
+	@infra/local/venv.sh $(call quoted,PYTHON) .local/contract infra/locks/contract.txt
 	@touch $@
 
 .local/export/.ready: infra/locks/export.txt
-	@infra/local/venv.sh $(PYTHON) .local/export infra/locks/export.txt || { echo 'siftline: torch on PyPI is built for CUDA: use an index or folder with its CPU builds (docs/models.md, "Exporting a model")' >&2; exit 1; }
+	@infra/local/venv.sh $(call quoted,PYTHON) .local/export infra/locks/export.txt || { echo 'siftline: torch on PyPI is built for CUDA: use an index or folder with its CPU builds (docs/models.md, "Exporting a model")' >&2; exit 1; }
 	@touch $@
 
 .local/model/manifest.json: $(VENV)/.local infra/locks/model.txt layers/model/*.py
@@ -68,7 +70,7 @@ COMMAND = PYTHONPATH=shared:. $(BIN)/python -m
 FOLDER_OPTION = $(call option,FOLDER,folder)
 # Five of them run inside a deployed stage's network with STAGE=prod: `operate` does what is typed there.
 OPERATE = $(COMMAND) infra.operate
-PLACE = $(if $(filter command,$(firstword $(origin STAGE))),$(call option,STAGE,stage),$(FOLDER_OPTION))
+PLACE = $(if $(call typed,STAGE),--stage=$(call quoted,STAGE),$(FOLDER_OPTION))
 
 .PHONY: run
 run: $(VENV)/.local .local/ministack/.ready ## run the whole system on this machine: PORT=8787, SAMPLES=1 adds sample feeds, FOLDER=.local for its data
@@ -102,7 +104,7 @@ reprocess: $(VENV)/.local ## reprocess the results of other versions: DRY_RUN=1 
 	  $(call option,OLDER_THAN,older-than) $(call option,LIMIT,limit) $(call flag,DRY_RUN,dry-run) $(call flag,SHOW,show) $(call flag,CANCEL,cancel)
 
 # USER is also the shell's own name for who is logged in: only one that was typed counts.
-TYPED_USER = --user=$(if $(filter command,$(word 1,$(origin USER))),$(call quoted,USER))
+TYPED_USER = --user=$(if $(call typed,USER),$(call quoted,USER))
 
 .PHONY: credits
 credits: $(VENV)/.local ## give a user credits: USER=name-or-id AMOUNT=100, or AMOUNT=unmetered
@@ -182,13 +184,11 @@ endif
 
 .PHONY: bench
 bench: $(VENV)/.dev .local/ministack/.ready .local/model/manifest.json ## run benchmarks against a baseline: BENCH="poll walk"; QUICK=1 only checks that they run; BENCH=mixed MINUTES=20
-	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(BENCH) $(if $(MINUTES),--minutes $(MINUTES)) $(call flag,QUICK,quick)
-
-SOAK ?= --fault-rounds $(or $(RUNS),10) --fault-items 20
+	@PYTHONPATH=shared:. $(BIN)/python -m benchmarks $(call each,BENCH) $(call option,MINUTES,minutes) $(call flag,QUICK,quick)
 
 .PHONY: soak
 soak: $(VENV)/.dev .local/ministack/.ready ## kill workers while they work and repeat every other fault, with a table of healing times: RUNS=10
-	@$(PYTEST) tests/faults $(SOAK)
+	@$(PYTEST) tests/faults --fault-rounds=$(if $(value RUNS),$(call quoted,RUNS),10) --fault-items=20
 
 # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -4,30 +4,29 @@
 # What is built is what the stage's deployment says in samconfig.toml, unless RUNTIME or ARCHITECTURE say otherwise.
 STAGE ?= staging
 BUILD_PYTHON ?= .venv/bin/python
-export STAGE RUNTIME ARCHITECTURE
 
-PACK = $(BUILD_PYTHON) infra/package.py --stage $(STAGE) $(if $(RUNTIME),--runtime $(RUNTIME)) \
-  $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE)) --to "$(ARTIFACTS_DIR)"
+PACK = $(call quoted,BUILD_PYTHON) infra/package.py --stage=$(call quoted,STAGE) $(call option,RUNTIME,runtime) \
+  $(call option,ARCHITECTURE,architecture) --to=$(call quoted,ARTIFACTS_DIR)
 
 SAM := SAM_CLI_TELEMETRY=0 .local/tools/bin/sam
 
 .PHONY: build
 build: $(VENV)/.local .local/tools/.ready ## SAM build without a container engine: STAGE=staging RUNTIME= ARCHITECTURE=
-	@$(SAM) build --config-env $(STAGE) $(if $(RUNTIME)$(ARCHITECTURE),--parameter-overrides \
-	  $(if $(RUNTIME),Runtime=$(RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE)))
+	@$(SAM) build --config-env=$(call quoted,STAGE) $(if $(value RUNTIME)$(value ARCHITECTURE),--parameter-overrides \
+	  $(if $(value RUNTIME),Runtime=$(call quoted,RUNTIME)) $(if $(value ARCHITECTURE),Architecture=$(call quoted,ARCHITECTURE)))
 
 .PHONY: deploy
 deploy: build ## migrate, deploy and try a stage: STAGE=staging, PAGE=… to save, PAGE= for no trial
-	@$(COMMAND) infra.deploy --stage=$(STAGE) $(TRIED)
+	@$(COMMAND) infra.deploy --stage=$(call quoted,STAGE) $(TRIED)
 
 .PHONY: smoke
 smoke: $(VENV)/.local ## save a page at a deployed stage, wait for it, find it, delete it: STAGE=staging PAGE=…
-	@$(COMMAND) infra.smoke --stage=$(STAGE) $(TRIED)
+	@$(COMMAND) infra.smoke --stage=$(call quoted,STAGE) $(TRIED)
 TRIED = $(if $(filter-out undefined,$(origin PAGE)),--page=$(call quoted,PAGE))
 
 .PHONY: destroy
 destroy: $(VENV)/.local .local/tools/.ready ## delete a deployed stage, with a question: STAGE=staging, YES=1; says what is kept
-	@$(COMMAND) infra.destroy --stage=$(STAGE) $(call flag,YES,yes)
+	@$(COMMAND) infra.destroy --stage=$(call quoted,STAGE) $(call flag,YES,yes)
 
 .PHONY: drill
 drill: $(VENV)/.local ## make an alarm ring and tidy up: ALARM=fetch-age STAGE=staging YES=1; without ALARM a list
@@ -55,7 +54,7 @@ alarms: $(VENV)/.local ## regenerate infra/observability.yaml from infra/alarms.
 
 # Environments of single tools: what they pin must not bind the product.
 .local/uv/.ready .local/checkov/.ready .local/lambda/.ready .local/ministack-sam/.ready .local/workflows/.ready: .local/%/.ready: infra/locks/%.txt
-	@infra/local/venv.sh $(PYTHON) .local/$* $<
+	@infra/local/venv.sh $(call quoted,PYTHON) .local/$* $<
 	@touch $@
 
 # Besides what the root Makefile names: checkov, the runtime interface client, MiniStack with its SAM transform, and

@@ -199,16 +199,16 @@ class Typed:
         own = "sys.argv[4 if sys.argv[2] == 'infra.operate' else 3 :]"
         program.write_text(f"#!{sys.executable}\nimport os, sys\nprint([os.fsencode(one) for one in {own}])\n")
         program.chmod(0o755)
-        self._folder = folder
+        self.folder = folder
 
-    def make(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def make(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run ``make`` as if every environment were there."""
         there = [part for path in (".venv/.local", ".local/ministack/.ready") for part in ("-o", path)]
         environment = {name: value for name, value in process_environment().items() if not name.startswith("MAKE")}
         return subprocess.run(
-            ["make", *there, f"BIN={self._folder}", *words],
+            ["make", *there, f"BIN={self.folder}", *words],
             cwd=ROOT,
-            env=environment,
+            env={**environment, **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -233,6 +233,49 @@ def typed(tmp_path: Path) -> Typed:
 )
 def test_make_hands_on_what_was_typed_as_it_was_typed(typed: Typed, name: str) -> None:
     assert typed.arguments("user", f"NAME={name}", "OPS=1") == [f"--name={name}", "--ops"]
+
+
+MAKEFILES = "".join((ROOT / path).read_text(encoding="utf-8") for path in ("Makefile", "infra/build.mk"))
+TARGETS = " ".join(re.findall(r"^\.PHONY: (.*)", MAKEFILES, re.MULTILINE)).split()
+# What a help line or a reference names, unless a line of ours sets it for good: `?=` sets a default.
+TYPED = sorted(
+    {*re.findall(r"\b([A-Z][A-Z_]+)=", "".join(re.findall("## .*", MAKEFILES)))}
+    | {*re.findall(r"\b[A-Z][A-Z_]+\b", "".join(re.findall(r"\$\([^)]*", MAKEFILES)))}
+    - {"MAKEFILE_LIST", *re.findall(r"^([A-Z_]+) :?=", MAKEFILES, re.MULTILINE)}
+)
+
+
+SWITCHES = {*re.findall(r"\$\(call flag,([A-Z_]+)", MAKEFILES)}
+
+
+def test_neither_make_nor_the_shell_runs_what_is_typed(typed: Typed, tmp_path: Path) -> None:
+    assert {"BENCH", "BUILD_PYTHON", "MODEL_BUCKET", "PYTHON", "RUNS", "RUNTIME", "STAGE", "USER", "YES"} <= {*TYPED}
+    traps = {name: f"$(shell touch {tmp_path / name}.ran)" for name in TYPED}
+    words = [f"{name}={trap}" for name, trap in traps.items() if name not in SWITCHES]
+    assert typed.make("-nB", *TARGETS, *words).returncode == 0
+    assert typed.make("-nB", *TARGETS, **{name: trap for name, trap in traps.items() if name not in SWITCHES}).stdout
+    for name in SWITCHES:  # each ends make by itself
+        assert f"{name} must be 1 or left out" in typed.make("-nB", *TARGETS, f"{name}={traps[name]}").stderr
+    # Which is handed what make exports.
+    assert typed.make("help", *(f"{name}={trap}" for name, trap in traps.items())).returncode == 0
+    assert not list(tmp_path.glob("*.ran"))
+    recipes = typed.make("-nB", *TARGETS, *(f"{name}={name}|x" for name in TYPED if name not in SWITCHES)).stdout
+    assert not re.findall(r"(?<!')\b[A-Z_]+\|x|\b[A-Z_]+\|x(?!')", recipes)
+
+
+def test_what_is_typed_reaches_the_environment_as_it_was_typed(typed: Typed) -> None:
+    (typed.folder / "python").write_text('#!/bin/sh\nprintf %s "$DATABASE_URL"\n')
+    assert typed.make("migrate", "DATABASE_URL=postgresql://a:$b$$c@d/e").stdout == "postgresql://a:$b$$c@d/e"
+
+
+def test_no_stage_is_no_place(typed: Typed) -> None:
+    """``STAGE=`` may be a variable that was empty: it must not mean the database on this machine."""
+    assert "--stage=" in typed.arguments("user", "STAGE=", "NAME=Ada")
+
+
+def test_each_word_of_a_list_is_a_word(typed: Typed) -> None:
+    done = typed.make("-n", "bench", "BENCH=poll it's", "MINUTES=20")
+    assert done.stdout.splitlines()[-1].endswith(" -m benchmarks 'poll' 'it'\\''s' --minutes='20' ")
 
 
 def test_make_takes_a_line_break_for_a_blank(typed: Typed) -> None:
