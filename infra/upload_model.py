@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError
 
+from infra.stage import answered
 from siftline.models.model_folders import MANIFEST, Manifest, is_whole
+from siftline.operate.set_up_error import SetUpError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -40,9 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{options.folder} has no complete model; `make .local/model/manifest.json` assembles it.\n")
         return 1
     try:
-        uri = upload(boto3.client("s3"), options.folder, options.bucket)
-    except (BotoCoreError, ClientError) as error:
-        sys.stderr.write(f"The model could not be uploaded: {error}\n")
+        client = boto3.client("s3")
+        with answered(client, "The model could not be uploaded"):
+            uri = upload(client, options.folder, options.bucket)
+    except (BotoCoreError, SetUpError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write(f"Deploy with ModelUri={uri} ModelBucket={options.bucket}\n")
     return 0

@@ -9,12 +9,16 @@ import pytest
 from pydantic import ValidationError
 
 from functions.operate import app
+from infra.local.aws import CREDENTIALS
 from infra.stage import Stage
 from siftline.kit.db import Database
 from siftline.operate.migrate import MIGRATIONS
 from siftline.operate.operate_service import COMMANDS, Operator, Order
 from siftline.operate.set_up_error import SetUpError
 from tests.functions import cold
+from tests.servers import Answer, LoopbackServer
+
+INVOKED = "/2015-03-31/functions"
 
 
 @pytest.fixture
@@ -115,8 +119,31 @@ def test_every_command_has_its_target_of_make() -> None:
 
 def test_a_stage_that_is_not_there_is_named() -> None:
     assert (Stage("prod").region, Stage("prod").stack) == ("eu-central-1", "siftline-prod")
-    with pytest.raises(SetUpError, match="There is no stage production in samconfig"):
-        Stage("production")
+    for name in ("production", "version", "default"):
+        with pytest.raises(SetUpError, match=f"There is no stage {name} in samconfig"):
+            Stage(name)
+    with pytest.raises(SetUpError, match="Set STAGE=…, a stage of samconfig"):
+        Stage("")
+
+
+@pytest.mark.parametrize("answer", [Answer(b"<html>Log in</html>"), Answer(b"<p>Log in", 200), Answer(status=404)])
+def test_what_answers_in_place_of_aws_is_told_with_its_endpoint(
+    site: LoopbackServer, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**CREDENTIALS, "AWS_ENDPOINT_URL": site.url()}.items():
+        monkeypatch.setenv(name, value)
+    site.answers["/"] = site.answers[f"{INVOKED}/siftline-prod-operate/invocations"] = answer
+    for ask in (Stage("prod").outputs, lambda: Stage("prod").ask("user", "--list")):
+        with pytest.raises(
+            SetUpError, match=r"^(AWS answered something unexpected at http://127.0.0.1|\S+ could not be)"
+        ):
+            ask()
+
+
+def test_an_endpoint_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "garbage")
+    with pytest.raises(SetUpError, match="AWS cannot be reached: Invalid endpoint: garbage"):
+        Stage("prod").outputs()
 
 
 def test_a_function_that_is_not_deployed_is_told(
