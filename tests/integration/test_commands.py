@@ -124,6 +124,23 @@ def test_a_command_acts_on_what_runs_in_the_folder_unless_another_database_is_gi
 
 
 @pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("migrate", []),
+        ("user", ["--list"]),
+        ("credits", ["--user=Ada", "--amount=1"]),
+        ("export", ["--user=Ada", "--out=/nowhere/x.json"]),
+        ("backup", ["--out=/tmp/siftline-never.tar"]),
+    ],
+)
+def test_an_unusable_address_is_told_without_its_text(name: str, words: list[str]) -> None:
+    done = command(name, *words, DATABASE_URL="mysql://app:hunter2@db/siftline")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "DATABASE_URL cannot be used: it is neither a postgresql:// URL nor secretsmanager://" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+@pytest.mark.parametrize(
     ("name", "words", "why"),
     [
         ("redrive", ["--queue=nope"], "QUEUE=…: invalid choice: 'nope' (choose from 'fetch', "),

@@ -14,6 +14,7 @@ import pytest
 from psycopg import sql
 
 from infra.local.aws import CLIENT_OPTIONS
+from siftline.kit.aws import SecretUnavailableError
 from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.db import Database, DatabaseUnavailableError, Pool, SingleConnection
 
@@ -140,6 +141,39 @@ def test_a_secret_that_cannot_be_used_is_told_without_its_text(vault: Vault, tex
             who(database)
         told = "".join(traceback.format_exception(raised.value))
     assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("hunter2", "it is neither a postgresql:// URL nor secretsmanager://"),
+        ("mysql://app:hunter2@db/siftline", "it is neither a postgresql:// URL nor secretsmanager://"),
+        ("postgresql://app:hunter2@[::1/siftline", "it is neither a postgresql:// URL nor secretsmanager://"),
+        ("postgresql://app:x@db:hunter2/siftline", "it is neither a postgresql:// URL nor secretsmanager://"),
+        ("postgresql://app:p@hunter2@db/siftline", "it has an @ too many"),
+    ],
+)
+def test_an_unusable_url_is_told_without_its_text(url: str, why: str) -> None:
+    with closing(SingleConnection(url)) as database:
+        with pytest.raises(DatabaseUnavailableError, match=f"^DATABASE_URL cannot be used: {why}") as raised:
+            who(database)
+        told = "".join(traceback.format_exception(raised.value))
+    assert "hunter2" not in told
+
+
+def test_several_hosts_are_one_address() -> None:
+    url = "postgresql://app:x@one:5432,two:5433/siftline?target_session_attrs=primary"
+    assert DatabaseAddress(url).url() == url
+
+
+def test_a_secret_is_told_that_nobody_can_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SecretUnavailableError, match="could not be read: set AWS_REGION"):
+        DatabaseAddress("secretsmanager://x").url()
+    for value in ("secretsmanager://", "secretsmanager://?host=db"):
+        with pytest.raises(SecretUnavailableError, match="A setting names no secret"):
+            DatabaseAddress(value).url()
 
 
 def test_a_secret_that_is_not_there_is_told(vault: Vault) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 
 from siftline.kit.errors import TransientError
 
@@ -63,10 +63,14 @@ def secret(value: str) -> str:
 
 def read_secret(name: str) -> str:
     """Return the text that a secret has now, by its id or ARN. Raises ``SecretUnavailableError``."""
-    client = boto3.client("secretsmanager", config=Config(connect_timeout=5, read_timeout=10))
+    if not name:
+        raise SecretUnavailableError("A setting names no secret: secretsmanager:// needs the secret's id or ARN.")
     try:
+        client = boto3.client("secretsmanager", config=Config(connect_timeout=5, read_timeout=10))
         text = client.get_secret_value(SecretId=name).get("SecretString")
-    except (BotoCoreError, ClientError) as error:
+    except NoRegionError as error:
+        raise SecretUnavailableError("A secret named in the settings could not be read: set AWS_REGION.") from error
+    except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: of an endpoint that is no URL
         raise SecretUnavailableError("A secret named in the settings could not be read.") from error
     if text is None:
         raise SecretUnavailableError("A secret named in the settings is binary: text is expected.")

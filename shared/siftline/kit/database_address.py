@@ -14,12 +14,14 @@ from siftline.kit.aws import SECRETS_MANAGER, SecretUnavailableError, read_secre
 _READ_AGAIN_S = 10.0
 """A login that is refused again and again reads the secret no more often than this."""
 _SCHEMES = ("postgresql://", "postgres://")
+_GIVEN = ("DATABASE_URL", "secretsmanager:// and the id of a secret")
+_SECRET = ("The secret that DATABASE_URL names", "JSON with username and password")
 
 
-class UnusableSecretError(SecretUnavailableError):
-    """The secret says no address of a database. Its text never stands in the message."""
+class UnusableAddressError(SecretUnavailableError):
+    """``DATABASE_URL``, or its secret, says no address of a database. Its text never stands in the message."""
 
-    code = "secret_unusable"
+    code = "database_address_unusable"
 
 
 class DatabaseAddress:
@@ -39,6 +41,8 @@ class DatabaseAddress:
 
     def url(self) -> str:
         """Return the URL. Raises ``SecretUnavailableError``."""
+        if not self._value.startswith(SECRETS_MANAGER):
+            _of_url(self._value, _GIVEN)
         with self._lock:
             return self._url or self._read()
 
@@ -62,25 +66,35 @@ class DatabaseAddress:
 
     def _read(self) -> str:
         name, _, options = self._value.removeprefix(SECRETS_MANAGER).partition("?")
-        self._url = _with_options(_url_of(read_secret(name)), dict(parse_qsl(options)))
+        self._url = _with_options(_of_secret(read_secret(name)), dict(parse_qsl(options)))
         return self._url
 
 
-def _url_of(text: str) -> dict[str, str]:
+def _of_secret(text: str) -> dict[str, str]:
     """Return what a secret says, as parameters of a connection."""
+    if not text.lstrip().startswith("{"):
+        return _of_url(text, _SECRET)
     try:
-        if text.lstrip().startswith("{"):
-            return _of_fields(json.loads(text))
+        return _of_fields(json.loads(text))
+    except ValueError:
+        raise _unusable(_SECRET) from None
+
+
+def _of_url(text: str, whose: tuple[str, str]) -> dict[str, str]:
+    """Return what a URL says, as parameters of a connection."""
+    try:
         if not text.startswith(_SCHEMES):
             raise ValueError
         parts = {name: str(value) for name, value in conninfo_to_dict(text).items()}
-        int(parts.get("port", "5432"))
+        for port in parts.get("port", "").split(","):  # one for each host
+            int(port or "5432")
     except (ValueError, ProgrammingError):
-        raise _unusable("it is neither a postgresql:// URL nor JSON with username and password") from None
+        raise _unusable(whose) from None
     # Where a password holds a sign that should be encoded, what follows it is taken for the host, and told as such.
     if "@" in parts.get("host", "") + parts.get("dbname", ""):
         raise _unusable(
-            "it has an @ too many, or in the wrong place: are the special characters of the password percent-encoded?"
+            whose,
+            "it has an @ too many, or in the wrong place: are the special characters of the password percent-encoded?",
         )
     return parts
 
@@ -98,12 +112,14 @@ def _with_options(parts: dict[str, str], options: dict[str, str]) -> str:
     every = {**parts, **options}
     missing = [name for name in ("user", "password", "host") if not every.get(name)]
     if missing:
-        raise _unusable(f"it says no {missing[0]}, and neither does DATABASE_URL after the question mark")
+        raise _unusable(_SECRET, f"it says no {missing[0]}, and neither does DATABASE_URL after the question mark")
     user, password, host = (quote(every.pop(name), safe="") for name in ("user", "password", "host"))
     port, database = every.pop("port", "5432"), quote(every.pop("dbname", ""), safe="")
     query = f"?{urlencode(every, quote_via=quote)}" if every else ""
     return f"postgresql://{user}:{password}@{host}:{port}/{database}{query}"
 
 
-def _unusable(why: str) -> UnusableSecretError:
-    return UnusableSecretError(f"The secret that DATABASE_URL names cannot be used: {why}.")
+def _unusable(whose: tuple[str, str], why: str = "") -> UnusableAddressError:
+    what, other = whose
+    why = why or f"it is neither a postgresql:// URL nor {other}"
+    return UnusableAddressError(f"{what} cannot be used: {why}.")
