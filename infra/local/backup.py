@@ -13,6 +13,7 @@ import io
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
@@ -218,16 +219,21 @@ def database_of(folder: Path, *, idle: bool) -> Iterator[tuple[str, Path | None]
 
 def _given() -> str:
     try:
-        return DatabaseAddress(DatabaseSettings().database_url.get_secret_value()).url()
+        url = DatabaseAddress(DatabaseSettings().database_url.get_secret_value()).url()
     except ValidationError:
         return ""
+    if not conninfo_to_dict(url).get("dbname"):
+        raise SetUpError("DATABASE_URL names no database.")
+    return url
 
 
 @contextmanager
 def _opened(source: Path) -> Iterator[tarfile.TarFile]:
     """Yield a backup's tar. Raises ``SetUpError`` for what turns out to be none."""
     try:
-        with tarfile.open(source) as tar:
+        if not stat.S_ISREG(source.stat().st_mode):
+            raise SetUpError(f"{source} is not a regular file.")  # a device or a pipe may never end
+        with tarfile.open(source, "r:") as tar:
             yield tar
     except OSError as error:
         raise SetUpError(f"{source} cannot be read: {error.strerror or error}.") from error

@@ -683,6 +683,21 @@ def test_no_database_is_made_for_a_file_that_is_no_backup(
     assert not (tmp_path / "new").exists()
 
 
+def test_what_may_never_end_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for source in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        assert main(["--from", str(source), "--folder", str(tmp_path / "new"), "--yes"]) == 1
+        assert capsys.readouterr().err == f"{source} is not a regular file.\n"
+
+
+def test_a_database_has_to_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1")
+    assert main(["--out", str(tmp_path / "x.tar")]) == 1
+    assert capsys.readouterr().err == "DATABASE_URL names no database.\n"
+
+
 def test_nothing_is_restored_under_a_system_that_runs(
     filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
