@@ -26,6 +26,10 @@ def test_migrating_twice_changes_nothing_the_second_time(make_database):
     assert _tables(url) == tables
 
 
+def test_the_short_name_of_the_scheme_does_as_well(make_database):
+    assert migrate(make_database(migrated=False).replace("postgresql://", "postgres://", 1)) > 0
+
+
 def test_two_migrations_at_once_apply_each_file_once(make_database):
     url = make_database(migrated=False)
     applied = []

@@ -41,7 +41,7 @@ def migrate(url: str, migrations: Path = MIGRATIONS) -> int:
                 other = "Use a new folder or database, or the release that created it."
                 raise SetUpError(f"This database was created by {maker}. {other}")
             set_session_defaults(connection)
-        with get_backend(url.replace("postgresql://", "postgresql+psycopg://", 1)) as backend:
+        with get_backend(f"postgresql+psycopg://{url.partition('://')[2]}") as backend:
             backend.connection.prepare_threshold = None  # it may stand behind a pooler
             missing = backend.to_apply(read_migrations(str(migrations)))
             backend.apply_migrations(missing)
