@@ -147,6 +147,8 @@ def test_an_unusable_address_is_told_without_its_text(name: str, words: list[str
         ("redrive", ["--queue=analysis", "--limit=0"], "LIMIT=… must be at least 1"),
         ("redrive", ["--queue=analysis", "--limit=x"], "LIMIT=…: 'x' is not a whole number"),
         ("reprocess", ["--older-than=yesterday"], "OLDER_THAN=…: must be a date such as 2026-11-01"),
+        ("redrive", ["--queue=analysis", f"--limit={'9' * 20}"], "LIMIT=…: must be at most 1,000,000,000"),
+        ("reprocess", [f"--limit={'9' * 20}"], "LIMIT=…: must be at most 1,000,000,000"),
         ("resolve", ["--limit=x"], "LIMIT=…: 'x' is not a whole number"),
         ("credits", ["--user=Ada", "--amount=x"], "AMOUNT=…: x is neither a number of credits nor unmetered"),
         ("credits", ["--user=Ada", f"--amount=-{10**20}"], "AMOUNT=…: must be -1,000,000,000,000 to 1,000,000,000,000"),

@@ -9,6 +9,8 @@ from typing import NoReturn
 same_place: ContextVar[str] = ContextVar("same_place", default="")
 """What has to be added to another command so that it acts where this one does."""
 
+_NUMBER_MAX = 1_000_000_000  # more than there is of anything here, and no more than every column takes
+
 
 class Parser(argparse.ArgumentParser):
     """Speaks of what is wrong in the words that are typed to ``make``: of PORT=…, not of --port."""
@@ -23,9 +25,12 @@ class Parser(argparse.ArgumentParser):
 def number(text: str) -> int:
     """Return what an option that is a number says."""
     try:
-        return int(text)
+        value = int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if value > _NUMBER_MAX:
+        raise argparse.ArgumentTypeError(f"must be at most {_NUMBER_MAX:,}")
+    return value
 
 
 def moment(text: str) -> datetime:
