@@ -30,8 +30,8 @@ class AccountRow:
     newest_token_at: datetime | None
     last_seen_at: datetime | None
     """When a token of theirs last asked for anything, to a minute; forgotten after a day."""
-    made_today: bool
-    """Within the day for which ``last_seen_at`` is remembered."""
+    seen_since: datetime
+    """From when on ``last_seen_at`` would be known: a database that is killed forgets it."""
     deleted_at: datetime | None
     """Since when they are being deleted."""
 
@@ -44,7 +44,8 @@ select users.id, users.name, users.created_at,
   tokens.live as tokens, tokens.oldest as oldest_token_at, tokens.newest as newest_token_at,
   (select to_timestamp(max(minute) * 60) from request_counts where token_id in (
     select id from access_tokens where user_id = users.id union all select id from feed_tokens where user_id = users.id)
-  ) as last_seen_at, users.created_at > now() - interval '1 day' as made_today,
+  ) as last_seen_at,
+  greatest(users.created_at, pg_postmaster_start_time(), now() - interval '1 day') as seen_since,
   user_deletions.asked_at as deleted_at
 from users left join user_deletions on user_deletions.user_id = users.id
 cross join lateral (

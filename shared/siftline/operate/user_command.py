@@ -111,8 +111,7 @@ def _show_all(database: Database) -> None:
 def _line(row: AccountRow) -> tuple[str, ...]:
     name = row.name if row.deleted_at is None else "(being deleted)"
     numbers = (str(row.items), str(row.sources), str(row.tokens))
-    unseen = "not yet" if row.made_today else "not in 24 h"
-    used = unseen if row.last_seen_at is None else f"{row.last_seen_at:%Y-%m-%d %H:%M}Z"
+    used = f"{row.last_seen_at:%Y-%m-%d %H:%M}Z" if row.last_seen_at else f"not since {row.seen_since:%Y-%m-%d %H:%M}Z"
     return (
         name,
         str(row.id),
