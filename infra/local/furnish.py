@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -19,6 +19,7 @@ from infra.local.samples import DEFAULT_PORT, HOST, SampleServer
 from infra.local.state import SAMPLES_PORT
 from infra.local.swap import mend
 from siftline.api.http.authorize import Authorizer
+from siftline.jobs.breakers_store import try_all
 from siftline.jobs.deletions_store import find
 from siftline.jobs.outbox_store import end_leases, lost
 from siftline.kit.db import Connection, Database, DatabaseUnavailableError, SingleConnection
@@ -60,10 +61,15 @@ def told() -> Iterator[None]:
 
 
 def database(machine: "Machine") -> None:
-    """Create the database, or put right what a restore that was killed left of it, and bring its tables up to date."""
+    """Create the database, or put right what a restore that was killed left of it, and bring its tables up to date.
+
+    What was set up wrongly in an earlier run is tried anew.
+    """
     mend(machine.postgres.url(), machine.database)
     create_database(machine.postgres.url(), machine.database)
     migrate(machine.postgres.url(machine.database))
+    with closing(connect(machine)) as database, database.transaction() as transaction:
+        try_all(transaction)
 
 
 class Loss:

@@ -17,9 +17,10 @@ from infra.local.machine import PARTS, ROOT, Machine, Watch
 from infra.local.postgres import free_port
 from infra.local.processes import Make
 from infra.local.state import State, run_command
+from siftline.kit.errors import ConfigurationError
 from siftline.operate.command_line import Parser, number
 from siftline.operate.set_up_error import SetUpError, check_settings
-from siftline.settings.functions import LocalSettings
+from siftline.settings.functions import LocalSettings, process_environment
 
 if TYPE_CHECKING:
     from infra.local.meters import Meters
@@ -115,6 +116,22 @@ def _model() -> None:
         raise SetUpError("The embedding model could not be assembled: see above. Run the command again.")
 
 
+def _read_named_files() -> None:
+    """Read the files that settings name. Raises ``SetUpError``: a wrong one is told now, not with the first article."""
+    given = {name.upper(): value for name, value in process_environment().items()}
+    try:
+        if file := given.get("TOPICS_FILE"):
+            from siftline.analyze.topics.topic_list import load_labels  # noqa: PLC0415  -- only who names one waits
+
+            load_labels(Path(file))
+        if file := given.get("ENTITY_CSV"):
+            from siftline.resolve.providers import CsvNames  # noqa: PLC0415  -- as above
+
+            CsvNames(Path(file)).load()
+    except ConfigurationError as error:
+        raise SetUpError(error.detail) from error
+
+
 class Run:
     """One run, from the first program started to the last one stopped."""
 
@@ -134,6 +151,7 @@ class Run:
         for name in self._state.end_leftovers():
             _say(f"Stopped {PARTS.get(name, name)}, left over from an earlier run.")
         port = _port(port, self._command + (" SAMPLES=1" if samples else ""))
+        _read_named_files()
         _model()
         pg_bin = LocalSettings().pg_bin
         machine = Machine(self._state, port=port, binaries=Path(pg_bin) if pg_bin else None, say=_say)

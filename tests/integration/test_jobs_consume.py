@@ -12,6 +12,7 @@ from psycopg.errors import DeadlockDetected
 
 from siftline.contracts import JobType, Queue
 from siftline.jobs import jobs_store, lease_store
+from siftline.jobs.breakers_store import try_all
 from siftline.jobs.job_model import ClaimedJob, Done, NewJob
 from siftline.jobs.sweep import Sweep
 from siftline.kit.db import Connection, Database, SingleConnection
@@ -418,6 +419,29 @@ def test_a_breaker_that_opens_again_stays_open_for_twice_as_long(database: Datab
         [(left_s,)] = connection.execute("select extract(epoch from open_until - now()) from breakers").fetchall()
     assert breaker(database)[1] == 2
     assert 590 < left_s <= 600
+
+
+def test_after_a_restart_a_breaker_is_tried_at_once_and_what_waited_goes_on(database: Database) -> None:
+    mended: list[bool] = []
+    bench = Bench(database, broken_until(mended), providers=frozenset({"model"}))
+    first, second = make_job(database), make_job(database)
+    bench.knock(bench.message(first), bench.message(second))
+    with database.transaction() as connection:  # as after a day: 16 times the first wait, and a probe that never ended
+        connection.execute(
+            "update breakers set openings = 9, open_until = now() + interval '80 minutes',"
+            " probe_until = now() + interval '1 minute'"
+        )
+        connection.execute("update jobs set due_at = now() + interval '80 minutes'")
+        try_all(connection)
+    bench.knock(bench.message(first), bench.message(second))
+    assert len(bench.processor.worked) == 2
+    assert breaker(database) == ("model", 2, True, None), "it is open again, for as long as the second time"
+    mended.append(True)
+    with database.transaction() as connection:
+        try_all(connection)
+    bench.knock(bench.message(second), bench.message(first))
+    assert bench.states() == ["completed", "completed"]
+    assert breaker(database) is None
 
 
 def test_a_probe_that_fails_for_another_reason_leaves_the_right_to_probe_to_the_next(database: Database) -> None:

@@ -348,7 +348,8 @@ def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_pa
         ("PAGE_READ_S", "inf"), ("WORKER_DRAIN_S", "nan"), ("NEW_USER_CREDITS", "9" * 24),
         ("KEEP_FINISHED_JOBS_S", "9" * 17), ("LLM_USD_PER_DAY", "inf"), ("HOST_PER_MINUTE", '{"a.example": Infinity}'),
         ("LOCAL_HOSTS", '[""]'), ("LOCAL_HOSTS", '["https://news.example"]'), ("LOCAL_HOSTS", '["news.example:80"]'),
-        ("LOCAL_HOSTS", '["a..b"]'),
+        ("LOCAL_HOSTS", '["a..b"]'), ("WORKER_THREADS", '{"analyse": 4}'),
+        ("HOST_PER_MINUTE", '{"": 1}'), ("HOST_PER_MINUTE", '{"a.example": 1e308}'),
         ("REFRESH_MAX_MINUTES", "5"),
     ],
 )  # fmt: skip
@@ -357,6 +358,26 @@ def test_a_setting_by_which_nothing_would_be_done_is_refused(tmp_path, name, val
     assert (result.returncode, result.stdout) == (1, "")
     [_, told] = result.stderr.splitlines()
     assert told.startswith(f"  {name.upper()}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("TOPICS_FILE", None, "The file of topics {} cannot be read."),
+        ("TOPICS_FILE", "topics = 3", "{}"),
+        ("ENTITY_CSV", None, "cannot be read."),
+        ("ENTITY_CSV", "name,id\nAcme,\n", "line 2: each row needs a name and an id."),
+    ],
+)
+def test_a_file_that_a_setting_names_and_that_cannot_be_read_is_said_before_anything_starts(tmp_path, name, text, told):
+    file = tmp_path / "named"
+    if text is not None:
+        file.write_text(text)
+    result = _run("--folder", str(tmp_path / "data"), "--port", "0", **{name: str(file)})
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("siftline: ")
+    assert told.format(file) in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", ["LLM_BASE_URL", "REDDIT_URL", "GLEIF_URL", "PUBLIC_URL", "EMBEDDING_API_BASE_URL"])

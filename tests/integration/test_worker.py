@@ -30,7 +30,7 @@ Resources:
   Toy:
     Type: AWS::Serverless::Function
     Properties:
-      Handler: toy.app.handler
+      Handler: resolve.app.handler
       Timeout: 7
       Environment: {{Variables: {{TOY_QUEUE_URL: !Ref ToyQueue, TOY_WORD: from the template, TOY_GIVEN: template}}}}
       Events:
@@ -111,8 +111,8 @@ class Toy:
     def __init__(self, folder, sqs, environment, *, visibility_s):
         self.folder = folder
         self.sqs = sqs
-        (folder / "toy").mkdir()
-        (folder / "toy" / "app.py").write_text(HANDLER)
+        (folder / "resolve").mkdir()
+        (folder / "resolve" / "app.py").write_text(HANDLER)
         stage = secrets.token_hex(4)
         self.template = folder / "template.yaml"
         self.template.write_text(TEMPLATE.format(stage=stage, visibility_s=visibility_s))
@@ -129,7 +129,7 @@ class Toy:
             "TOY_LET_GO": str(folder),
             "TOY_GIVEN": "the process",
             "WORKER_POLL_S": "1",
-            "WORKER_THREADS": '{"toy": 2}',
+            "WORKER_THREADS": '{"resolve": 2}',
         }
         self.processes = []
 
@@ -198,7 +198,7 @@ def test_batches_reach_the_handler_as_lambdas_events_and_what_is_done_is_deleted
     assert process.wait(120) == 0
     batch = toy.notes("batch")[0]
     assert 0 < batch["left_ms"] <= 7000
-    assert batch["name"] == "toy"
+    assert batch["name"] == "resolve"
     assert batch["record"]["eventSource"] == "aws:sqs"
     assert batch["record"]["eventSourceARN"].endswith("-queue")
     assert batch["record"]["attributes"]["ApproximateReceiveCount"] == "1"

@@ -57,20 +57,30 @@ where b.open_until <= now()
 returning extract(epoch from open_until - now())::float8
 """
 
+
 # Those that wait for another provider's breaker are put off again, at no cost. One that somebody has in hand at this
 # moment is tried when it is due: whoever closes a breaker holds other rows, for which that somebody may be waiting.
-_GO_ON = f"""
+def _go_on(those: str) -> str:
+    return f"""
 with deferred as (
   select id from jobs
-  where state = 'pending' and waits_for = 'breaker_open' and due_at > now() and {known("jobs")}
+  where state = 'pending' and {those} and due_at > now() and {known("jobs")}
   order by {ordered()} for no key update skip locked)
 update jobs set due_at = now(), published_at = null, publish_count = 0, updated_at = now()
 from deferred where jobs.id = deferred.id
 """  # noqa: S608  -- constants of ours
 
+
+_GO_ON = _go_on("waits_for = 'breaker_open'")
+_GO_ON_ALL = _go_on("(waits_for = 'breaker_open' or waits_for in (select error_code from breakers))")
 _CLOSE = """
 with proven as (select provider from breakers where provider = any(%(providers)s) order by provider for update)
 delete from breakers using proven where breakers.provider = proven.provider
+"""
+_TRY_ALL = """
+with found as (select provider from breakers order by provider for update)
+update breakers set openings = 1, open_until = now(), probe_until = null
+from found where breakers.provider = found.provider
 """
 _NOT_PROVEN = """
 with probed as (
@@ -124,6 +134,12 @@ def closed(connection: Connection, providers: Collection[str]) -> None:
     """Close the breakers of providers that have just served a job, and let what waited for a breaker go on at once."""
     connection.execute(_CLOSE, {"providers": list(providers)})
     connection.execute(_GO_ON)
+
+
+def try_all(connection: Connection) -> None:
+    """Have every provider tried at once, by the next job that needs it: the settings may be others now."""
+    connection.execute(_TRY_ALL)
+    connection.execute(_GO_ON_ALL)
 
 
 def not_proven(connection: Connection, providers: Collection[str]) -> None:

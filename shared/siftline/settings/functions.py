@@ -273,7 +273,7 @@ class PacingSettings(Settings):
 
     host_requests_per_s: float = Field(default=2.0, gt=0, le=100, description="Average rate of requests to one host")
     host_burst: int = Field(default=10, ge=1, le=1_000, description="Requests that one host may get at once")
-    host_per_minute: dict[str, float] = Field(
+    host_per_minute: dict[HostName, Annotated[float, Field(gt=0, le=60_000)]] = Field(
         default={"reddit.com": 10.0},
         description="Requests a minute to a domain and all its subdomains, instead of the two above",
     )
@@ -284,13 +284,6 @@ class PacingSettings(Settings):
         default=120.0, gt=0, le=3_600, description="A request whose worker falls silent no longer counts after this"
     )
     host_pace_loopback: bool = Field(default=False, description="Pace loopback addresses too; for tests")
-
-    @field_validator("host_per_minute")
-    @classmethod
-    def _paces(cls, value: dict[str, float]) -> dict[str, float]:
-        if not all(per_minute > 0 for per_minute in value.values()):
-            raise ValueError("each must allow more than 0 requests a minute")
-        return {domain.lower(): per_minute for domain, per_minute in value.items()}
 
 
 class AddressSettings(Settings):
@@ -670,6 +663,14 @@ class WorkerSettings(StageSettings):
             ).lower()
             for tick in Tick
         }
+
+    @field_validator("worker_threads")
+    @classmethod
+    def _known(cls, value: dict[str, int]) -> dict[str, int]:
+        known = {*cls.model_fields["worker_threads"].default, *Queue}
+        if unknown := sorted(value.keys() - known):
+            raise ValueError(f"there is no queue or function {unknown[0]}; there are {', '.join(sorted(known))}")
+        return value
 
 
 class UserSettings(Settings):
