@@ -330,7 +330,7 @@ def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_pa
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.splitlines() == [
         "siftline: These settings cannot be used; see docs/settings.md.",
-        "  HOST_PER_MINUTE: Each must allow more than 0 requests a minute",
+        "  HOST_PER_MINUTE: Each must be greater than 0",
         "  JOB_BACKOFF_S: Must be a JSON list such as [60, 300, 900]",
         '  LOCAL_HOSTS: Must be JSON such as ["news.example"]',
         "  POWERTOOLS_LOG_LEVEL: Must be DEBUG, INFO, WARNING, ERROR or CRITICAL",
