@@ -270,7 +270,8 @@ class Run:
         if self._meters is not None:
             self._meters.stop()
         if machine is not None and machine.services:
-            _say("\nStopping: the worker finishes running jobs (Ctrl-C again to stop now) …")
+            worker = ": the worker finishes running jobs (Ctrl-C again to stop now)"
+            _say(f"\nStopping{worker if 'worker' in machine.services else ''} …")
             try:
                 machine.stop(drain=True)
             except _Stopped:

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any, Protocol, Self, TypeVar
 
 import psycopg
-from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
 from psycopg import DataError
 from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Loader
@@ -27,7 +26,6 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from siftline.kit.aws import SecretUnavailableError
 from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.errors import TransientError
-from siftline.kit.log import logger
 from siftline.kit.trace import span
 
 Connection = psycopg.Connection[Any]
@@ -221,8 +219,6 @@ class Pool:
         self._address = DatabaseAddress(url)
         self._unavailable = unavailable
         self._wait_s = wait_s
-        # The pool writes its own lines, from its own threads, when it cannot connect.
-        copy_config_to_registered_loggers(logger("database"), log_level="WARNING", include={"psycopg"})
         self._pool = ConnectionPool(
             connection_class=_Connection,
             min_size=1,
