@@ -109,6 +109,19 @@ def test_search_counts_with_the_rest_and_a_feed_by_its_own_token(database: Datab
     assert [sent(world.api, read).status for _ in range(3)] == [200, 200, 429]
 
 
+def test_a_body_in_a_wrong_form_is_counted_and_told_only_to_who_has_an_account(database: Database) -> None:
+    world = World(database, requests_per_minute=2)
+    user, gone = world.user(), world.user(name="gone")
+    form = {"content-type": "text/plain"}
+
+    def wrong(who: ApiClient) -> int:
+        return who.send("POST", "/v1/items", body="a", headers=form).status
+
+    assert [wrong(user) for _ in range(3)] == [415, 415, 429]
+    assert gone.send("DELETE", "/v1/me", body={"name": "gone"}).status == 202
+    assert wrong(gone) == 403
+
+
 def test_without_a_database_nothing_is_counted_and_nobody_is_refused_for_it() -> None:
     away = RequestLimit(
         SingleConnection("postgresql://127.0.0.1:1/none", connect_timeout_s=2), FakeClock(), per_minute=5

@@ -328,8 +328,10 @@ def test_without_a_caller_nothing_is_reached(api: HttpApi) -> None:
 
 
 def test_a_scope_is_asked_for_before_the_body_is_looked_at(api: HttpApi) -> None:
-    answer = ApiClient(api, new_id(), ["read"]).post("/v1/words", {"text": 1})
-    assert (answer.status, answer.code) == (403, "insufficient_scope")
+    reader = ApiClient(api, new_id(), ["read"])
+    for body, headers in [('{"text": 1}', {}), ("{", {}), ("a", {"content-type": "text/plain"}), ("a" * 3_000_000, {})]:
+        answer = reader.send("POST", "/v1/words", body=body, headers=headers)
+        assert (answer.status, answer.code) == (403, "insufficient_scope")
 
 
 def test_a_permanent_error_is_the_callers_and_a_transient_one_asks_to_come_back(user: ApiClient, words: Words) -> None:

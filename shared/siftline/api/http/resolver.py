@@ -76,13 +76,13 @@ class HttpApi:
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one event."""
         try:
-            request = plain_request(event)
-            wrapped = APIGatewayProxyEventV2(dict(request))
+            wrapped = APIGatewayProxyEventV2(dict(event))
             caller = admit(wrapped, self._clock.now())
             if caller is not None and self._limit is not None:
                 self._limit.take(caller.token_id)
                 if wrapped.http_method.upper() not in {"GET", "HEAD"}:
                     self._limit.refuse_leaving(caller.user_id)
+            request = plain_request(event)
             refuse_unstorable(wrapped)
         except ProblemError as error:
             return _raw(answer(error.problem(), error.headers))
