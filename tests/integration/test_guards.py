@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import httpx
@@ -23,7 +23,9 @@ from infra.local.queues import create_queues, sqs_client
 from infra.local.wsgi import LoopbackServer
 from siftline.models.vectors import VectorsRefusedError, open_collections
 from siftline.settings.functions import process_environment
+from siftline.worker.health_page import serve_health
 from siftline.worker.template import QueueResource
+from siftline.worker.worker import Worker
 from tests.stack import MINISTACK
 
 if TYPE_CHECKING:
@@ -166,6 +168,48 @@ def test_no_page_and_no_stranger_drops_a_collection(vectors: str, page: dict[str
     assert httpx.delete(f"{vectors}/collections/contents_m", headers=headers).status_code == 403
     assert httpx.get(f"{vectors}/healthz", headers=headers).status_code == 403
     assert len(open_collections(vectors, api_key=KEY)) == 1
+
+
+class WellWorker:
+    """A worker of which nothing but its state is asked."""
+
+    def state(self) -> dict[str, Any]:
+        return {"healthy": True, "queues": {}, "unbuildable": {}}
+
+
+@pytest.fixture
+def health() -> Iterator[str]:
+    server = serve_health(cast("Worker", WellWorker()), {}, 0, token=KEY)
+    yield f"http://127.0.0.1:{server.server_port}/ready"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "DELETE", "TRACE", "NONE"])
+def test_the_workers_health_is_no_matter_of_strangers_whatever_the_method(health: str, method: str) -> None:
+    key = {"Authorization": f"Bearer {KEY}"}
+    for headers in ({}, {"Authorization": f"Bearer {ANOTHER}"}, *(key | page for page in PAGES)):
+        answer = httpx.request(method, health, headers=headers)
+        assert (answer.status_code, answer.headers["content-type"]) == (403, "application/json")
+        assert answer.headers["server"] == "siftline"
+    answer = httpx.request(method, health, headers=key)
+    assert (answer.status_code, answer.headers.get("allow")) == ((200, None) if method == "GET" else (405, "GET"))
+    assert bool(answer.content) == (method != "HEAD")
+
+
+def test_what_is_no_request_is_told_so_without_a_page_and_without_versions(health: str) -> None:
+    for sent in (
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /" + b"a" * 70_000,
+        b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 200,
+    ):
+        with socket.create_connection(("127.0.0.1", urlsplit(health).port or 0), timeout=60) as wire:
+            wire.sendall(sent)
+            said = b"".join(iter(lambda: wire.recv(4_000), b""))
+        assert b'{"detail": ' in said
+        assert b"<" not in said
+        assert b"Python" not in said
 
 
 def test_a_service_with_pages_answers_its_own_and_no_other_name() -> None:

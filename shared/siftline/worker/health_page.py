@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -112,8 +113,67 @@ def answer(worker: Worker, checks: Mapping[str, Check], path: str) -> Answer:
             return _json(404, {"detail": "Available paths: /health, /ready and /metrics."})
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    timeout = HALF_SENT_S  # for the answer to be taken, too
+    server: "_Server"
+
+    def do_GET(self) -> None:
+        """Answer."""
+        with self.server.answering(self.connection) as asks:
+            if asks:
+                self._tell()
+
+    def _tell(self) -> None:
+        why = self._refusal()
+        server = self.server
+        self._send(answer(server.worker, server.checks, self.path) if why is None else _json(403, {"detail": why}))
+
+    def send_error(
+        self,
+        code: int,
+        message: str | None = None,
+        explain: str | None = None,  # noqa: ARG002  -- http.server has it
+    ) -> None:
+        """Answer in JSON what ``http.server`` refuses itself: another method than GET only to who may ask."""
+        found = _json(code, {"detail": message or HTTPStatus(code).phrase})
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            why = self._refusal()
+            found = _json(405, {"detail": "Only GET is supported."}) if why is None else _json(403, {"detail": why})
+        self._send(found)
+
+    def version_string(self) -> str:
+        """Tell no versions."""
+        return "siftline"
+
+    def _refusal(self) -> str | None:
+        # What is sent twice is one list (RFC 9110, section 5.3): no name and no secret then.
+        headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
+        return refusal(headers, secret=self.server.token)
+
+    def _send(self, found: Answer) -> None:
+        self.send_response(found.status)
+        self.send_header("Content-Type", found.content_type)
+        self.send_header("Content-Length", str(len(found.body)))
+        if found.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(found.body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  -- http.server's own name
+        """Keep quiet."""
+
+
 class _Server(ImpatientServer):
     """Says in one line of the log what went wrong with a request."""
+
+    def __init__(
+        self, worker: Worker, checks: Mapping[str, Check], port: int, token: str, now: Callable[[], float]
+    ) -> None:
+        self.worker, self.checks, self.token = worker, checks, token
+        super().__init__(port, _Handler, connections_max=CONNECTIONS_MAX, now=now)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  -- as the base class has them
         """Let a client go that hung up."""
@@ -135,33 +195,7 @@ def serve_health(
     process needs threads and descriptors, too.
     """
 
-    class Handler(BaseHTTPRequestHandler):
-        """Answers one request."""
-
-        timeout = HALF_SENT_S  # for the answer to be taken, too
-        server: _Server
-
-        def do_GET(self) -> None:
-            """Answer."""
-            with self.server.answering(self.connection) as asks:
-                if asks:
-                    self._tell()
-
-        def _tell(self) -> None:
-            # What is sent twice is one list (RFC 9110, section 5.3): no name and no secret then.
-            headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
-            why = refusal(headers, secret=token)
-            found = answer(worker, checks, self.path) if why is None else _json(403, {"detail": why})
-            self.send_response(found.status)
-            self.send_header("Content-Type", found.content_type)
-            self.send_header("Content-Length", str(len(found.body)))
-            self.end_headers()
-            self.wfile.write(found.body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  -- http.server's own name
-            """Keep quiet."""
-
-    server = _Server(port, Handler, connections_max=CONNECTIONS_MAX, now=now)
+    server = _Server(worker, checks, port, token, now)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
     return server
 
