@@ -15,11 +15,15 @@ from typing import Any
 
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]  # it ships no types
 from waitress.parser import HTTPRequestParser, ParsingError  # type: ignore[import-untyped]  # it ships no types
+from waitress.utilities import RequestHeaderFieldsTooLarge  # type: ignore[import-untyped]  # it ships no types
 
 from siftline.net.loopback import HALF_SENT_S
 
 UNTAKEN_S = 10.0
 CONNECTIONS_MAX = 1_000
+HEAD_MAX_BYTES = 256 * 1024
+HEAD_READ_BYTES = 4 * HEAD_MAX_BYTES
+"""A longer head is not even read. Up to here it is, or its sender would meet a broken connection instead of a 431."""
 _CROWD = 200
 """So many connections there may be before those that are kept open for nothing make room for others."""
 _IDLE_S = 1.0
@@ -55,6 +59,9 @@ class _OneRequest(HTTPRequestParser):  # type: ignore[misc]  # it ships no types
     def received(self, data: bytes) -> int:
         """Take bytes; returns how many."""
         taken: int = super().received(data)
+        if self.headers_finished and self.header_bytes_received > HEAD_MAX_BYTES:
+            self.error = RequestHeaderFieldsTooLarge(f"A head may have {HEAD_MAX_BYTES} bytes.")
+            self.completed = True
         if not self.completed or self.empty:
             return taken
         self._behind(data[taken:])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import waitress  # type: ignore[import-untyped]  # it ships no types
 from waitress import wasyncore
 
-from infra.local.half_sent import CONNECTIONS_MAX, ImpatientChannel
+from infra.local.half_sent import CONNECTIONS_MAX, HEAD_READ_BYTES, ImpatientChannel
 from siftline.net.loopback import HALF_SENT_S
 from siftline.operate.set_up_error import SetUpError
 
@@ -57,6 +57,7 @@ class LoopbackServer:
                 threads=threads,
                 ident=None,
                 max_request_body_size=body_limit_bytes,
+                max_request_header_size=HEAD_READ_BYTES,
                 connection_limit=CONNECTIONS_MAX,
             )
         except OSError as error:

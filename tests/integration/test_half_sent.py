@@ -228,6 +228,24 @@ def test_a_head_that_python_cannot_read_is_answered_with_400(server, caplog, hea
 
 
 @pytest.mark.parametrize(
+    "form", [b"GET /?%s HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nA: %s\r\n\r\n"], ids=["query", "header"]
+)
+@pytest.mark.parametrize("kib", [300, 900])
+def test_a_head_that_is_too_long_is_read_to_its_end_and_answered_with_431(server, form, kib):
+    with connected(server) as connection:
+        for begins in range(0, len(head := form % (b"a" * kib * 1024)), 50_000):
+            connection.sendall(head[begins : begins + 50_000])
+            time.sleep(0.001)  # as over a network: the answer could come before the rest is sent
+        assert everything(connection).startswith((b"HTTP/1.0 431 ", b"HTTP/1.1 431 "))
+
+
+def test_a_head_without_an_end_is_dropped(server):
+    with connected(server) as connection, suppress(ConnectionError):
+        while True:
+            connection.sendall(b"a" * 65_536)
+
+
+@pytest.mark.parametrize(
     "head",
     [
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
