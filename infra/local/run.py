@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -31,8 +31,38 @@ _SAMPLES_EVERY_S = 2.0
 MODEL = ROOT / ".local" / "model"
 
 
-class _Stopped(BaseException):
+class Stopped(BaseException):
     """A signal asked to stop. Not an ``Exception``: nothing on the way may take it for a failure of its own."""
+
+
+class Signals:
+    """Counts SIGINT and SIGTERM, and turns one of them into ``Stopped`` where that is asked for.
+
+    Never two: a second signal, perhaps a millisecond later, would strike whatever handles the first.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._raises = False
+        signal.signal(signal.SIGINT, self._take)
+        signal.signal(signal.SIGTERM, self._take)
+
+    @contextmanager
+    def stopping(self, *, after: int = 0) -> Iterator[None]:
+        """Raise ``Stopped`` in a block at the next signal, or at once if more than ``after`` came before it."""
+        self._raises = True
+        try:
+            if self.count > after:
+                raise Stopped
+            yield
+        finally:
+            self._raises = False
+
+    def _take(self, _: int, __: FrameType | None) -> None:
+        self.count += 1
+        if self._raises:
+            self._raises = False
+            raise Stopped
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,15 +78,16 @@ def main(arguments: list[str] | None = None) -> int:
         where = f", at {state.address}" if state.address else ""
         print(f"Siftline is already running here{where}. Stop it with Ctrl-C where it was started.", file=sys.stderr)
         return 1
-    _on_signal(_stop)
-    run = Run(state, run_command(options.folder))
+    signals = Signals()
+    run = Run(state, run_command(options.folder), signals)
     try:
-        run.start(port=options.port, samples=options.samples)
-        run.watch()
+        with signals.stopping():
+            run.start(port=options.port, samples=options.samples)
+            run.watch()
     except SetUpError as error:
         print(f"siftline: {error}", file=sys.stderr)
         return 1
-    except _Stopped:
+    except Stopped:
         return 0
     finally:
         run.shut_down()
@@ -73,15 +104,6 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--samples", action="store_true", help="serve sample feeds and follow them")
     parser.add_argument("--folder", type=Path, default=ROOT / ".local", help="data folder")
     return parser.parse_args(arguments)
-
-
-def _stop(_: int, __: FrameType | None) -> None:
-    raise _Stopped
-
-
-def _on_signal(action: "signal._HANDLER") -> None:
-    signal.signal(signal.SIGINT, action)
-    signal.signal(signal.SIGTERM, action)
 
 
 def _say(line: str) -> None:
@@ -135,10 +157,11 @@ def _read_named_files() -> None:
 class Run:
     """One run, from the first program started to the last one stopped."""
 
-    def __init__(self, state: State, command: str) -> None:
+    def __init__(self, state: State, command: str, signals: Signals) -> None:
         """``command``: what was typed to start it, but for ports and samples."""
         self._state = state
         self._command = command
+        self._signals = signals
         self._machine: Machine | None = None
         self._samples: SampleServer | None = None
         self._meters: Meters | None = None
@@ -227,7 +250,8 @@ class Run:
         faults = WorkerFaults(machine.worker_url, machine.secret, machine.state.logs / "worker.log")
         with closing(furnish.connect(machine)) as database, closing(furnish.missing_queues(machine)) as queues:
             breakers = OpenBreakers(database)
-            while make is None or not make.interrupted():
+            # Counted too: what a signal raises inside a finalizer of some library is lost.
+            while not self._signals.count and (make is None or not make.interrupted()):
                 time.sleep(_LOOK_EVERY_S)
                 watch.look()
                 if time.monotonic() >= look_at_s:
@@ -266,17 +290,16 @@ class Run:
     def shut_down(self) -> None:
         """Stop everything in order. A second signal cuts the draining short."""
         machine, hurried = self._machine, False
-        _on_signal(_stop)
         if self._meters is not None:
             self._meters.stop()
         if machine is not None and machine.services:
             worker = ": the worker finishes running jobs (Ctrl-C again to stop now)"
             _say(f"\nStopping{worker if 'worker' in machine.services else ''} …")
             try:
-                machine.stop(drain=True)
-            except _Stopped:
+                with self._signals.stopping(after=1):
+                    machine.stop(drain=True)
+            except Stopped:
                 hurried = True
-            _on_signal(signal.SIG_IGN)
             machine.stop(drain=False)
             _say("Stopped; interrupted jobs resume at the next start." if hurried else "Stopped.")
         if self._samples is not None:

@@ -79,10 +79,11 @@ class RunningMachine:
         """Stop it as Ctrl-C does."""
         self.stop()
 
-    def stop(self) -> int:
-        """Stop it as Ctrl-C does; return the exit code."""
+    def stop(self, *signals: signal.Signals) -> int:
+        """Stop it as Ctrl-C does, or with these signals at once; return the exit code."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGINT)
+        for number in signals or (signal.SIGINT,):
+            self._process.send_signal(number)
         try:
             return self._process.wait(240)
         except subprocess.TimeoutExpired:

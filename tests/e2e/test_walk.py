@@ -80,6 +80,8 @@ def test_a_worker_killed_in_mid_work_and_a_second_start_lose_nothing_and_do_noth
             vectors = connection.execute("select count(*) from embeddings").fetchone()
         assert doubled == []
         assert vectors == (len(items),)
+        assert machine.stop(signal.SIGTERM, signal.SIGINT) == 0
+        assert machine.said().endswith("\nStopped; interrupted jobs resume at the next start.\n")
 
 
 def test_all_samples_become_ready_with_all_that_reading_gives(machine: RunningMachine, ready: list[Any]) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -441,6 +442,40 @@ def test_a_run_that_started_no_worker_waits_for_none(tmp_path):
     assert result.returncode == 1
     assert result.stderr.startswith("siftline: There is no PostgreSQL in /nowhere:")
     assert result.stdout.endswith("\nStopping …\nStopped.\n")
+
+
+STOPPED_TWICE = """
+import time
+from infra.local.run import Signals, Stopped
+signals = Signals()
+while True:
+    signals.count = 0
+    try:
+        with signals.stopping():
+            print("runs", flush=True)
+            time.sleep(60)
+    except Stopped:
+        time.sleep(0.002)
+    try:
+        with signals.stopping(after=1):
+            time.sleep(60)
+    except Stopped:
+        print(f"hurried after {signals.count}", flush=True)
+"""
+
+
+def test_a_second_signal_right_after_the_first_cuts_the_draining_short_and_breaks_nothing():
+    environment = {"PATH": os.defpath, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT}"}
+    command = [sys.executable, "-c", STOPPED_TWICE]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        for gap_ms in [tenth / 10 for tenth in range(51)] * 4:
+            assert run.stdout.readline() == "runs\n"
+            run.send_signal(signal.SIGTERM)
+            time.sleep(gap_ms / 1000)
+            run.send_signal(signal.SIGINT)
+            assert run.stdout.readline() == "hurried after 2\n", gap_ms
+        run.kill()
 
 
 def test_a_run_that_has_ended_answers_nowhere(open_state):
