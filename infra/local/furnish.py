@@ -1,6 +1,7 @@
 """What the parts of the local stack need inside: tables, queues, a user with a token, the sample feeds followed."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -25,9 +26,11 @@ from siftline.jobs.outbox_store import end_leases, lost
 from siftline.kit.db import Connection, Database, DatabaseUnavailableError, SingleConnection
 from siftline.kit.errors import SiftlineError
 from siftline.kit.log import logger
+from siftline.models import embedding_store
 from siftline.operate.migrate import create_database, migrate
 from siftline.operate.set_up_error import SetUpError
 from siftline.operate.user_command import make_user, reissue
+from siftline.settings.functions import process_environment
 
 if TYPE_CHECKING:
     from infra.local.machine import Machine
@@ -231,6 +234,19 @@ def meters(machine: "Machine", say: Callable[[str], None]) -> Meters:
     )
     begun.start()
     return begun
+
+
+def load_model(machine: "Machine", bearer: str) -> None:
+    """Search once, in the background: the API loads the embedding model at its first search, which takes seconds.
+
+    Not where a model is asked over an API: that may cost money, and loads nothing.
+    """
+    with psycopg.connect(machine.postgres.url(machine.database)) as connection:
+        active = embedding_store.active(connection)
+    if process_environment().get("EMBEDDING_API_MODEL") or (active and active.over_api):
+        return
+    asked = (machine, bearer, "GET", "/v1/search?q=siftline&limit=1")
+    threading.Thread(target=_asked, args=asked, name="load-model", daemon=True).start()
 
 
 def follow(machine: "Machine", bearer: str, url: str) -> None:

@@ -208,6 +208,7 @@ class Run:
             furnish.follow(machine, self._token, url)
         self._meters = furnish.meters(machine, _say)
         self._is_new = not self._followed and furnish.nobody_holds_anything(machine)
+        furnish.load_model(machine, self._token)
 
     def _serve_samples(self, machine: Machine, *, asked: bool) -> None:
         """Serve the sample feeds where that was asked for, or where somebody follows them from an earlier run."""

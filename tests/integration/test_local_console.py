@@ -1,5 +1,6 @@
 """What the console of `make run` tells of what does not serve, out of a real PostgreSQL."""
 
+import threading
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,9 +16,12 @@ from infra.local.worker_faults import OpenBreakers
 from siftline.analyze.topics.topic_list import TopicsFileError, load_labels
 from siftline.jobs import breakers_store
 from siftline.kit.db import Database, SingleConnection
+from siftline.models import embedding_store
+from siftline.models.embedding_store import Version
 from siftline.operate.set_up_error import SetUpError
 from tests.api_client import World
 from tests.factories import make_content, make_item, make_user
+from tests.servers import serving
 
 ONE_TOPIC = '[[topics]]\nid = "seafaring"\nen = "Ports and ferries"\n'
 
@@ -112,3 +116,20 @@ def test_what_else_is_followed_on_this_machine_is_not_taken_for_samples(database
     _follow(database, f"http://127.0.0.1:{free_port()}/world/feed.xml", "News of mine")
     _follow(database, f"http://127.0.0.1:{free_port()}/mine/feed.xml", "The Meridian Courier")
     assert not furnish.follows_samples(machine, machine.state)
+
+
+@pytest.mark.parametrize("uri", [None, "s3://models/small", "api:text-small"])
+def test_the_model_is_loaded_by_a_search_unless_it_is_asked_over_an_api(
+    database: Database, machine: Any, uri: str | None
+) -> None:
+    if uri is not None:
+        with database.transaction() as connection:
+            embedding_store.adopt(connection, Version("m", uri, 1, 4))
+    with serving() as server:
+        machine.url = server.url("").rstrip("/")
+        furnish.load_model(machine, "sl_x")
+        for thread in threading.enumerate():
+            if thread.name == "load-model":
+                thread.join()
+        asked = [(one.path, one.headers["authorization"]) for one in server.requests]
+    assert asked == ([] if uri == "api:text-small" else [("/v1/search?q=siftline&limit=1", "Bearer sl_x")])
