@@ -225,7 +225,7 @@ def test_every_metric_of_ours_is_explained_and_every_one_that_is_explained_is_to
 
 def _unit(figure: ast.Tuple) -> bool:
     """Whether this is a figure with its unit, as ``siftline.kit.metrics.emit`` takes it."""
-    last = figure.elts[-1]
+    *_, last = figure.elts or [None]
     return isinstance(last, ast.Name) and last.id in {"COUNT", "MILLISECONDS", "SECONDS", "PERCENT"}
 
 

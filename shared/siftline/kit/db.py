@@ -219,6 +219,7 @@ class Pool:
         self._address = DatabaseAddress(url)
         self._unavailable = unavailable
         self._wait_s = wait_s
+        _tell_as_json()
         self._pool = ConnectionPool(
             connection_class=_Connection,
             min_size=1,
@@ -261,6 +262,15 @@ class Pool:
         finally:
             connection.used_at = time.monotonic()
             self._pool.putconn(connection)
+
+
+def _tell_as_json() -> None:
+    """Have the pool's own lines, which its threads write when they cannot connect, in our form."""
+    from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers  # noqa: PLC0415
+
+    from siftline.kit.log import logger  # noqa: PLC0415 - the authorizer starts without, and has no pool
+
+    copy_config_to_registered_loggers(logger("database"), log_level="WARNING", include={"psycopg"})
 
 
 def _lives(connection: _Connection) -> bool:
