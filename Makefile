@@ -179,7 +179,7 @@ test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch
 
 ifneq ($(filter bench,$(MAKECMDGOALS)),)
 BENCHMARKS := $(sort $(filter-out __main__ spacy_peer,$(basename $(notdir $(shell grep -l '^def main() ->' benchmarks/*.py)))))
-$(foreach name,$(filter-out $(BENCHMARKS),$(BENCH)),$(error There is no benchmark $(name), only $(BENCHMARKS)))
+$(foreach name,$(filter-out $(BENCHMARKS),$(value BENCH)),$(error There is no benchmark $(name), only $(BENCHMARKS)))
 endif
 
 .PHONY: bench

@@ -70,7 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--function", help="function whose handler to include, with siftline; omit for a layer")
     parser.add_argument("--folder", type=Path, action="append", default=[], help="folder of the project to include")
     options = parser.parse_args(arguments)
-    stage = stage_target(options.stage)
+    try:
+        stage = stage_target(options.stage)
+    except (KeyError, TypeError):
+        parser.error(f"there is no stage {options.stage} in samconfig.toml")
     target = Target(options.runtime or stage.runtime, options.architecture or stage.architecture)
     packages = options.to if options.function else options.to / "python"
     packages.mkdir(parents=True, exist_ok=True)

@@ -225,8 +225,8 @@ def test_every_metric_of_ours_is_explained_and_every_one_that_is_explained_is_to
 
 def _unit(figure: ast.Tuple) -> bool:
     """Whether this is a figure with its unit, as ``siftline.kit.metrics.emit`` takes it."""
-    *_, last = figure.elts or [None]
-    return isinstance(last, ast.Name) and last.id in {"COUNT", "MILLISECONDS", "SECONDS", "PERCENT"}
+    units = {"COUNT", "MILLISECONDS", "SECONDS", "PERCENT"}
+    return any(isinstance(last, ast.Name) and last.id in units for last in figure.elts[-1:])
 
 
 def test_every_line_of_the_access_log_is_json_whatever_is_in_it() -> None:

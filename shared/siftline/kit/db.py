@@ -266,9 +266,9 @@ class Pool:
 
 def _tell_as_json() -> None:
     """Have the pool's own lines, which its threads write when they cannot connect, in our form."""
-    from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers  # noqa: PLC0415
+    from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers  # noqa: PLC0415 - a pool's
 
-    from siftline.kit.log import logger  # noqa: PLC0415 - the authorizer starts without, and has no pool
+    from siftline.kit.log import logger  # noqa: PLC0415 - as above: the authorizer starts without
 
     copy_config_to_registered_loggers(logger("database"), log_level="WARNING", include={"psycopg"})
 
