@@ -10,7 +10,11 @@ _UNKNOWN = {
     "topics": "Its text was not read, and the topics of its source are not known yet.",
     "source": "How often you read items from its source is not known yet.",
 }
-_NUMBERS: Mapping[str, tuple[str, ...]] = {"interest": (), "history": ("liked",), "source": ("starred", "read", "brought")}
+_NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "interest": (),
+    "history": ("liked",),
+    "source": ("starred", "read", "brought"),
+}
 """What is told of a part by its numbers, by its code."""
 
 
