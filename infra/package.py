@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ OLD_NAMES = {"2_17": "manylinux2014", "2_12": "manylinux2010", "2_5": "manylinux
 PROCESSOR = {"x86_64": "x86_64", "arm64": "aarch64"}
 # The services that our code calls; botocore describes four hundred, in 26 MB. A house test compares.
 AWS_SERVICES = frozenset({"s3", "secretsmanager", "sesv2", "sqs"})
+_IN_USE_S = 3_600
 LEFT_OUT = ("**/__pycache__", "**/tests", "**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "bin", "boto3/examples")
 
 
@@ -108,7 +110,7 @@ def installed(lock: Path, target: Target) -> Path:
 def compiled(source: Path, target: Target) -> Path:
     """Return a folder with the source tree and its bytecode, which all functions share; compiles unless that was done.
 
-    What was compiled of an earlier state of the tree goes.
+    What was compiled of an earlier state of the tree goes, unless another build may be reading it now.
     """
     files = sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     made_of = [(path.relative_to(source).as_posix(), hashlib.sha256(path.read_bytes()).digest()) for path in files]
@@ -117,8 +119,9 @@ def compiled(source: Path, target: Target) -> Path:
     folder = KEPT / f"{source.name}-{target.runtime}-{digest}"
 
     def compile_copy(fresh: Path) -> None:
-        for other in set(KEPT.glob(f"{source.name}-{target.runtime}-*")) - {folder}:
-            shutil.rmtree(other, ignore_errors=True)
+        for other in KEPT.glob(f"{source.name}-{target.runtime}-*"):
+            if time.time() - other.stat().st_mtime > _IN_USE_S:
+                shutil.rmtree(other, ignore_errors=True)
         shutil.copytree(source, fresh, ignore=shutil.ignore_patterns("__pycache__"))
         compile_modules(fresh, target)
 

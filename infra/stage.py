@@ -25,9 +25,10 @@ def answered(client: Any, otherwise: str) -> Iterator[None]:
     """Raise ``SetUpError`` where AWS refuses, is not reached, or where something else answers, such as a proxy."""
     try:
         yield
-    except (BotoCoreError, ClientError) as error:
-        raise SetUpError(f"{otherwise}: {error}") from error
-    except (KeyError, ResponseParserError, ValueError) as error:
+    except (BotoCoreError, ClientError, KeyError, ResponseParserError, ValueError) as error:
+        # What is no answer of AWS is taken for one where its status is an error.
+        if isinstance(error, BotoCoreError | ClientError) and "<" not in str(error):
+            raise SetUpError(f"{otherwise}: {error}") from error
         raise SetUpError(f"AWS answered something unexpected at {client.meta.endpoint_url}.") from error
 
 

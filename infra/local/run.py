@@ -1,12 +1,13 @@
 """``make run``: the whole system on this machine, until Ctrl-C. ``python -m infra.local.run --port 8787 --samples``."""
 
 import argparse
+import math
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_S = 0.2
 _SAMPLES_EVERY_S = 2.0
+_ECHO_S = 0.1
 MODEL = ROOT / ".local" / "model"
 
 
@@ -38,11 +40,14 @@ class Stopped(BaseException):
 class Signals:
     """Counts SIGINT and SIGTERM, and turns one of them into ``Stopped`` where that is asked for.
 
-    Never two: a second signal, perhaps a millisecond later, would strike whatever handles the first.
+    Never two: a second signal, perhaps a millisecond later, would strike whatever handles the first. What comes so soon
+    is its echo: ``make`` passes on what its whole process group was sent, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.count = 0
+        self._now = now
+        self._struck_at = -math.inf
         self._raises = False
         signal.signal(signal.SIGINT, self._take)
         signal.signal(signal.SIGTERM, self._take)
@@ -59,6 +64,9 @@ class Signals:
             self._raises = False
 
     def _take(self, _: int, __: FrameType | None) -> None:
+        if self._now() - self._struck_at < _ECHO_S:
+            return
+        self._struck_at = self._now()
         self.count += 1
         if self._raises:
             self._raises = False
@@ -141,6 +149,9 @@ def _model() -> None:
 def _read_named_files() -> None:
     """Read the files that settings name. Raises ``SetUpError``: a wrong one is told now, not with the first article."""
     given = {name.upper(): value for name, value in process_environment().items()}
+    for name in ("TOPICS_FILE", "ENTITY_CSV"):
+        if given.get(name) and not Path(given[name]).is_file():  # a device or a pipe may never end
+            raise SetUpError(f"{name}: There is no file {given[name]}.")
     try:
         if file := given.get("TOPICS_FILE"):
             from siftline.analyze.topics.topic_list import load_labels  # noqa: PLC0415  -- only who names one waits
@@ -294,15 +305,15 @@ class Run:
         if self._meters is not None:
             self._meters.stop()
         if machine is not None and machine.services:
-            worker = ": the worker finishes running jobs (Ctrl-C again to stop now)"
-            _say(f"\nStopping{worker if 'worker' in machine.services else ''} …")
+            works = "worker" in machine.services
+            _say(f"\nStopping{': the worker finishes running jobs (Ctrl-C again to stop now)' if works else ''} …")
             try:
                 with self._signals.stopping(after=1):
                     machine.stop(drain=True)
             except Stopped:
                 hurried = True
             machine.stop(drain=False)
-            _say("Stopped; interrupted jobs resume at the next start." if hurried else "Stopped.")
+            _say("Stopped; interrupted jobs resume at the next start." if hurried and works else "Stopped.")
         if self._samples is not None:
             self._samples.stop()
         self._state.forget_address()

@@ -47,9 +47,11 @@ class OpenBreakers:
                 standings = open_breakers(connection)
         except SiftlineError:
             return
-        found = {one.provider: one.error_detail for one in standings}
+        # One that is tried as soon as a job needs it is no news: nobody knows whether it still fails.
+        told = {one.provider for one in standings if one.wait_s > 0} | self._told.keys()
+        found = {one.provider: one.error_detail for one in standings if one.provider in told}
         for one in standings:
-            if self._told.get(one.provider) != one.error_detail:
+            if one.provider in told and self._told.get(one.provider) != one.error_detail:
                 what, why = line(one.provider), line(one.error_detail)
                 yield f"{what} is unavailable; jobs that need it wait: {why} Next try in {one.wait_s:.0f} s."
         for provider in self._told.keys() - found.keys():

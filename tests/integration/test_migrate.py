@@ -30,6 +30,10 @@ def test_the_short_name_of_the_scheme_does_as_well(make_database):
     assert migrate(make_database(migrated=False).replace("postgresql://", "postgres://", 1)) > 0
 
 
+def test_of_several_hosts_one_that_answers_is_migrated(make_database):
+    assert migrate(make_database(migrated=False).replace("@", "@127.0.0.1:1,", 1)) > 0
+
+
 def test_two_migrations_at_once_apply_each_file_once(make_database):
     url = make_database(migrated=False)
     applied = []

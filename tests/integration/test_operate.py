@@ -126,7 +126,9 @@ def test_a_stage_that_is_not_there_is_named() -> None:
         Stage("")
 
 
-@pytest.mark.parametrize("answer", [Answer(b"<html>Log in</html>"), Answer(b"<p>Log in", 200), Answer(status=404)])
+@pytest.mark.parametrize(
+    "answer", [Answer(b"<html>Log in</html>"), Answer(b"<p>Log in", 200), Answer(b"<p>No", 501), Answer(status=404)]
+)
 def test_what_answers_in_place_of_aws_is_told_with_its_endpoint(
     site: LoopbackServer, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

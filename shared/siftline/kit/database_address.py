@@ -15,6 +15,9 @@ _READ_AGAIN_S = 10.0
 """A login that is refused again and again reads the secret no more often than this."""
 _SCHEMES = ("postgresql://", "postgres://")
 _GIVEN = ("DATABASE_URL", "secretsmanager:// and the id of a secret")
+_UNREADABLE = (
+    "it cannot be read: its port or an option is wrong, or a special character of the password is not percent-encoded"
+)
 _SECRET = ("The secret that DATABASE_URL names", "JSON with username and password")
 
 
@@ -82,20 +85,17 @@ def _of_secret(text: str) -> dict[str, str]:
 
 def _of_url(text: str, whose: tuple[str, str]) -> dict[str, str]:
     """Return what a URL says, as parameters of a connection."""
+    if not text.startswith(_SCHEMES):
+        raise _unusable(whose)
     try:
-        if not text.startswith(_SCHEMES):
-            raise ValueError
         parts = {name: str(value) for name, value in conninfo_to_dict(text).items()}
         for port in parts.get("port", "").split(","):  # one for each host
             int(port or "5432")
     except (ValueError, ProgrammingError):
-        raise _unusable(whose) from None
+        raise _unusable(whose, _UNREADABLE) from None
     # Where a password holds a sign that should be encoded, what follows it is taken for the host, and told as such.
     if "@" in parts.get("host", "") + parts.get("dbname", ""):
-        raise _unusable(
-            whose,
-            "it has an @ too many, or in the wrong place: are the special characters of the password percent-encoded?",
-        )
+        raise _unusable(whose, _UNREADABLE)
     return parts
 
 

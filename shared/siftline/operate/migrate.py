@@ -5,9 +5,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import ValidationError
 from yoyo import get_backend, read_migrations  # type: ignore[import-untyped]  # it ships no types
 
@@ -41,7 +43,9 @@ def migrate(url: str, migrations: Path = MIGRATIONS) -> int:
                 other = "Use a new folder or database, or the release that created it."
                 raise SetUpError(f"This database was created by {maker}. {other}")
             set_session_defaults(connection)
-        with get_backend(f"postgresql+psycopg://{url.partition('://')[2]}") as backend:
+        # All of it as options: yoyo would take several hosts for one.
+        options = urlencode(conninfo_to_dict(url), quote_via=quote)
+        with get_backend(f"postgresql+psycopg://?{options}") as backend:
             backend.connection.prepare_threshold = None  # it may stand behind a pooler
             missing = backend.to_apply(read_migrations(str(migrations)))
             backend.apply_migrations(missing)

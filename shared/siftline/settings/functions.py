@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
@@ -70,6 +71,13 @@ def _host_name(value: str) -> str:
     if not _HOST_NAME.fullmatch(value):
         raise ValueError("must be a host name such as news.example")
     return value.lower().removesuffix(".")
+
+
+def _domain(value: str) -> str:
+    try:
+        return str(ip_address(value))
+    except ValueError:
+        return _host_name(value)
 
 
 def _written_as(pattern: str, must: str) -> AfterValidator:
@@ -273,7 +281,7 @@ class PacingSettings(Settings):
 
     host_requests_per_s: float = Field(default=2.0, gt=0, le=100, description="Average rate of requests to one host")
     host_burst: int = Field(default=10, ge=1, le=1_000, description="Requests that one host may get at once")
-    host_per_minute: dict[HostName, Annotated[float, Field(gt=0, le=60_000)]] = Field(
+    host_per_minute: dict[Annotated[str, AfterValidator(_domain)], Annotated[float, Field(gt=0, le=60_000)]] = Field(
         default={"reddit.com": 10.0},
         description="Requests a minute to a domain and all its subdomains, instead of the two above",
     )
