@@ -8,8 +8,10 @@ import pytest
 from siftline.api.search_routes import Wanted
 from siftline.kit.db import Database
 from siftline.kit.errors import TransientError
+from siftline.operate.migrate import MIGRATIONS
 from siftline.rank import words_store
 from siftline.rank.query import parse
+from siftline.text.words import signed
 from tests.searching import Library, titles
 
 AWAY = TransientError("The model could not be fetched now.", code="model_unavailable")
@@ -329,6 +331,44 @@ def test_the_database_and_the_query_part_the_same_characters(words: Library):
         sign for sign, does in zip(signs, parted[0], strict=True) if does != parse(f"{sign}", plain=True).terms[0].first
     ]
     assert differing == []
+
+
+LANGUAGES = ["What C++23 brings", "What C# 12 brings", "What C brings", "What F# brings"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("C++", 0), ('"C++ 23"', 0), ("C++23", 0), ("c#", 1), ("C# 12", 1), ("C", 2), ("F#", 3)],
+)
+@pytest.mark.parametrize("lang", ["en", "de", "xx"])
+def test_names_that_end_in_signs_are_words_of_their_own(words: Library, lang: str, query: str, found: int):
+    """Case T24."""
+    user = words.user()
+    for title in LANGUAGES:
+        words.give(user, title, lang=lang)
+
+    assert titles(user.get("/v1/search", q=query)) == [LANGUAGES[found]]
+    assert sorted(titles(user.get("/v1/search", q=f"brings -{LANGUAGES[found].split()[1]}"))) == sorted(
+        title for place, title in enumerate(LANGUAGES) if place != found
+    )
+
+
+def test_the_database_and_the_query_spell_signs_the_same(words: Library):
+    texts = [*LANGUAGES, "i+++j a_c++ x.c++ (C++)", "Installation# #tag A#B é# eC# C#12 C#. C## C#_", "", "c+", "++"]
+    with words.database.transaction() as connection:
+        spelt = connection.execute(
+            "select array_agg(search_signed(text)) from unnest(%s::text[]) as text", (texts,)
+        ).fetchone()
+    assert spelt == ([signed(text) for text in texts],)
+
+
+def test_texts_that_were_read_before_are_read_again(words: Library):
+    user = words.user()
+    words.give(user, "What C++ brings")
+    words.sql("update content_words set words = 'c:2A bring:3A'")
+    assert titles(user.get("/v1/search", q="C++")) == []
+    words.sql((MIGRATIONS / "0005_signed_words.sql").read_text().partition("-- What was read")[2].partition("\n")[2])
+    assert titles(user.get("/v1/search", q="C++")) == ["What C++ brings"]
 
 
 def test_only_grammars_that_texts_are_in_are_asked(words: Library):

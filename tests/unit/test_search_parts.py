@@ -119,7 +119,9 @@ def marked(text: str, *lexemes: str) -> list[str]:
         ("oil, oils, oilcloth", ["oil"], ["oil", "oils"]),
         ("the cat and the", ["the", "cat"], ["cat"]),
         ("東京都で地震", ["東京", "京都", "地震"], ["東京都", "地震"]),
-        ("C++ (a.b)", ["c"], ["C"]),
+        ("C++ (a.b) C C#", ["c"], ["C"]),
+        ("C++23, c++; Notepad++ C C#", ["c0plus0", "notepad0plus0"], ["C++", "c++", "Notepad++"]),
+        ("C# 12, F#, A#B, C++", ["c0sharp0", "f0sharp0"], ["C#", "F#"]),
         ("العاصفة وبالعاصفة عواصف للعاصفة ولعاصفة", ["عاصف"], ["العاصفة", "وبالعاصفة", "للعاصفة", "ولعاصفة"]),
         ("الع\u064eاص\u0650ف\u064eة\u064f، تضرب", ["عاصف"], ["الع\u064eاص\u0650ف\u064eة\u064f"]),  # noqa: RUF001  # letters of another writing are meant
         ("ב\u05b0\u05bcר\u05b5א\u05b4ש\u05b4\u05c1ית ברא", ["בראשית"], ["ב\u05b0\u05bcר\u05b5א\u05b4ש\u05b4\u05c1ית"]),  # noqa: RUF001  # letters of another writing are meant

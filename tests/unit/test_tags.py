@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +16,14 @@ def test_a_hashtag_counts_as_the_words_it_is_made_of():
 
     assert phrases[0] == "climate change"
     assert not any("#" in phrase for phrase in phrases)
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", None])
+def test_names_that_end_in_signs_are_told_apart(language):
+    """Case T24."""
+    phrases = find_phrases("C++23, C# 12", "C++ and C#, C++ or C#; F#.", language)
+
+    assert set(phrases) == {"c++", "c#"}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +139,8 @@ def test_any_text_gives_few_different_phrases_in_lower_case(title, text, languag
 
     assert len(phrases) <= TagRule().candidates_max
     assert len(set(phrases)) == len(phrases)
-    assert all(phrase.strip() and "#" not in phrase and "\n" not in phrase for phrase in phrases)
+    assert all(phrase.strip() and "\n" not in phrase for phrase in phrases)
+    assert not [phrase for phrase in phrases if "#" in re.sub(r"\b[a-z]#", "", phrase)]  # but that of C#
 
 
 def choose(candidates, text, **rule):

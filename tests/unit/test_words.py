@@ -17,7 +17,9 @@ from siftline.text.words import extent, letters, without_spaces, words_of
         ("Vier-Tage-Woche für AT&T", ["Vier-Tage-Woche", "für", "AT&T"]),
         ("中央銀行がインフレを抑える", ["中央銀行", "インフレ"]),
         ("نعم، البرلمان", ["نعم", "البرلمان"]),
-        ("-- ' . _", []),
+        ("C++23, c++ or C#12; F#, Notepad++", ["C++", "23", "c++", "or", "C#", "12", "F#", "Notepad++"]),
+        ("Installation# #tag A#B i+++j", ["Installation", "tag", "A", "B", "i", "j"]),
+        ("-- ' . _ ++ #", []),
     ],
 )
 def test_words_are_found_in_any_writing(text, expected):

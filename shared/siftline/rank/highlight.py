@@ -27,6 +27,7 @@ _POINTS = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 )
 _ARABIC = re.compile("[\u0621-\u064a]")
+_SIGNED = re.compile("([a-z0-9]+)0(plus|sharp)0")  # as siftline.text.words.signed writes C++ and C#
 _JOINED_FIRST = "\u0648\u0641\u0628\u0643\u0644\u0627"
 _JOINED = (
     "(?:(?<=[\u0648\u0641])[\u0628\u0643\u0644]?(?:\u0627?\u0644)?{0}"
@@ -87,6 +88,9 @@ def _part(lexeme: str) -> tuple[str, str]:
     """Return the characters that a word may begin with, and the pattern of it behind such a one."""
     if _UNPARTED.search(lexeme):
         return lexeme[0], f"(?<={re.escape(lexeme[0])}){re.escape(lexeme[1:])}"
+    if signed := _SIGNED.fullmatch(lexeme):
+        name, signs = signed[1], {"plus": r"\+\+", "sharp": "#"}[signed[2]]
+        return name[0], rf"(?<!{_LETTER}.)(?<={name[0]}){name[1:]}{signs}"
     stem = lexeme[:-1] if len(lexeme) > 4 and lexeme[-1] in "iy" else lexeme
     if stem[:2] in _WRITTEN_FIRST:
         (begins, head), tail = _WRITTEN_FIRST[stem[:2]], stem[2:]
@@ -96,7 +100,8 @@ def _part(lexeme: str) -> tuple[str, str]:
         begins, head, tail = stem[0], f"(?<={re.escape(stem[0])})", stem[1:]
     written = re.sub("|".join(_WRITTEN), lambda found: _WRITTEN[found.group()], re.escape(tail))
     more = 1 if len(lexeme) < 4 else 3 if len(lexeme) == 4 else 6
-    return begins, rf"(?<!{_LETTER}.){head}{written}{_LETTER}{{0,{more}}}(?!{_LETTER})"
+    signs = r"\+\+|#" if len(lexeme) == 1 else r"\+\+"
+    return begins, rf"(?<!{_LETTER}.){head}{written}{_LETTER}{{0,{more}}}(?!{_LETTER}|{signs})"
 
 
 def _marks(wanted: re.Pattern[str], text: str) -> list[tuple[int, int]]:

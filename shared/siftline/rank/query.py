@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from siftline.text.normal_form import nfc
-from siftline.text.words import UNPARTED
+from siftline.text.words import UNPARTED, signed
 
 TERMS_MAX = 16
 """Words and phrases that count, each side; the rest is for the vectors alone."""
@@ -172,7 +172,7 @@ def _term(typed: str, *, phrase: bool = False) -> Term:
 
     The pairs of a word need not stand side by side: positions are kept of the beginning of long texts only.
     """
-    parts = _RUN.sub(_pairs, typed).split()
+    parts = _RUN.sub(_pairs, signed(typed)).split()
     together = phrase or not _RUN.search(typed)
     parsed = f'"{" ".join(parts)}"' if together else " ".join(f'"{part}"' for part in parts)
     return Term(typed, parsed, phrase, first=len(typed) == 1 and not together)

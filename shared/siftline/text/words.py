@@ -13,8 +13,10 @@ _KATAKANA = "\u30a0-\u30ff"
 _UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_HIRAGANA}{_KATAKANA}]")
 _LETTER = rf"[^\W_{_IDEOGRAPHS}{_HIRAGANA}{_KATAKANA}]"
 # A word; runs of ideographs or of katakana stand for the words of Chinese and Japanese.
+# Names that end in signs: C++23 and Notepad++, C# and F#. A number sign behind a longer word is a heading's link.
+_SIGNED = r"(?<!\w)(?:[A-Za-z][A-Za-z0-9]*\+\+(?!\+)|[A-Za-z]#(?![^\W\d]|#))"
 _WORD = re.compile(
-    rf"(?P<run>[{_IDEOGRAPHS}]{{2,}}|[{_KATAKANA}]{{3,}})|(?P<word>{_LETTER}(?:(?:{_LETTER}|['\u2019&.-])*{_LETTER})?)"
+    rf"(?P<signed>{_SIGNED})|(?P<run>[{_IDEOGRAPHS}]{{2,}}|[{_KATAKANA}]{{3,}})|(?P<word>{_LETTER}(?:(?:{_LETTER}|['\u2019&.-])*{_LETTER})?)"
 )
 _ELIDED = re.compile(
     r"^(?:[cdjlmnst]|qu|lorsqu|puisqu|jusqu|dell|nell|sull|all|dall|un|quell)['\u2019](?=\w)", re.IGNORECASE
@@ -40,6 +42,9 @@ _VOWEL_SIGNS = re.compile(
     "\u0d3e-\u0d4d\u0d82\u0d83\u0dca-\u0ddf\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e"
     "\u1056-\u1059\u17b4-\u17d3]"
 )
+SIGNS = "+#"
+_SPELT = {"+": "0plus0", "#": "0sharp0"}
+_SIGNED_NAME = re.compile(_SIGNED)
 UNPARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Thai, Lao, Burmese, Khmer, kana and Han part no words by spaces: a character counts as a word."""
 
@@ -57,6 +62,15 @@ class Word:
     start: int
     end: int
     run: bool = False
+
+
+def signed(text: str) -> str:
+    """Return a text with each name that ends in signs as one word, as the index of words holds it (``search_cut``).
+
+    >>> signed("C++23, C# and C")
+    'C0plus0 23, C0sharp0  and C'
+    """
+    return _SIGNED_NAME.sub(lambda name: f"{name[0].rstrip(SIGNS)}{_SPELT[name[0][-1]]} ", text)
 
 
 def words_of(text: str) -> list[Word]:
@@ -118,6 +132,8 @@ def _stems_of_word(word: str, *, run: bool) -> Iterable[str]:
     if run:
         return (word[place : place + 2] for place in range(len(word) - 1))
     if any(char.isdigit() for char in word):
+        return (word,)
+    if word[-1] in SIGNS:
         return (word,)
     telling = len(word) >= (_INDIC_CHARS_MIN if _INDIC.match(word) else _WORD_CHARS_MIN) and word not in STOP_WORDS
     return (word[:_STEM_CHARS],) if telling else ()

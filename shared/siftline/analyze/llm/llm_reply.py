@@ -102,8 +102,8 @@ def _within_limits(found: Reply, question: Question) -> Reply:
 
 
 def _form(tag: str) -> str:
-    """Return a tag in the form of ours: lower case, no hyphen, no number sign."""
-    return line(tag.replace("-", " ").strip("#").lower())
+    """Return a tag in the form of ours: lower case, no hyphen, no number sign in front."""
+    return line(tag.replace("-", " ").lstrip("#").lower())
 
 
 def _cut(summary: str, language: str | None, chars_max: int) -> str:

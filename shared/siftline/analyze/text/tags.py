@@ -1,4 +1,4 @@
-"""Key phrases of a text in one normal form: lower case, singular, no hyphen, no number sign.
+"""Key phrases of a text in one normal form: lower case, singular, no hyphen, no number sign but that of C#.
 
 Candidates are runs of words that are neither too common nor parted by punctuation; what is repeated, stands in the
 title, comes early or is a name weighs more (the features of YAKE, Campos et al. 2020, without its constants). Of these
@@ -19,7 +19,7 @@ from siftline.analyze.text.plurals import german_forms, singular
 from siftline.models.embedder import Embedder
 from siftline.text.plain_words import plain_words
 from siftline.text.stop_words import STOP_WORDS
-from siftline.text.words import Word, words_of
+from siftline.text.words import SIGNS, Word, words_of
 
 _LINKS = "de du des del della dei di da do dos das d' of"
 LINKS = frozenset(_LINKS.split())
@@ -156,7 +156,7 @@ def _is_common(word: Word, text: str, setting: Setting) -> bool:
     form = word.text.lower()
     if form in STOP_WORDS or form[0].isdecimal():
         return True
-    if len(form) < 3 and not word.run and not word.text.isupper():
+    if len(form) < 3 and not word.run and not word.text.isupper() and form[-1] not in SIGNS:
         return True
     if setting.language == "en" and form.partition("-")[0] in plain_words("und"):  # a nineteen-year-old
         return True
