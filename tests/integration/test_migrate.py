@@ -1,13 +1,18 @@
 """A database is brought up to date, once, and one that another schema made is left alone."""
 
 import re
+import shutil
 import threading
+from contextlib import closing
 
 import psycopg
 import pytest
 
-from siftline.operate.migrate import migrate
+from siftline.api.http.authorize import Authorizer
+from siftline.kit.db import SingleConnection
+from siftline.operate.migrate import MIGRATIONS, migrate
 from siftline.operate.set_up_error import SetUpError
+from siftline.operate.user_command import make_user
 
 _TABLES = "select tablename from pg_tables where schemaname = 'public' and tablename not like '%yoyo%' order by 1"
 
@@ -69,6 +74,27 @@ def test_a_database_with_migrations_that_are_not_ours_is_refused_and_left_alone(
     with pytest.raises(SetUpError, match=re.escape(f"This database was created by {maker}. Use a new folder")):
         migrate(url)
     assert _tables(url) == []
+
+
+def test_whoever_goes_back_works_on_what_a_newer_release_only_added_to(make_database, tmp_path):
+    url = make_database(migrated=False)
+    newer = shutil.copytree(MIGRATIONS, tmp_path / "newer")
+    (newer / "0998_more.sql").write_text(
+        "set local lock_timeout = '5s'; alter table users add column motto text; create table mottos (id int);"
+    )
+    ours = len(list(MIGRATIONS.glob("*.sql")))
+    assert migrate(url, newer) == ours + 1
+    assert migrate(url) == 0
+    with closing(SingleConnection(url)) as database:
+        assert Authorizer(database).identify(f"Bearer {make_user(database, 'Ada').token}")
+    assert migrate(url, newer) == 0
+
+    (newer / "0999_contract_less.sql").write_text("set local lock_timeout = '5s'; drop table mottos;")
+    assert migrate(url, newer) == 1
+    with pytest.raises(
+        SetUpError, match=re.escape("created by a newer release (0999_contract_less). Use a new folder")
+    ):
+        migrate(url)
 
 
 def test_every_test_begins_with_empty_tables(database):
