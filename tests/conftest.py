@@ -178,6 +178,12 @@ def database_url(_worker_database: tuple[str, Database]) -> str:
 
 
 @pytest.fixture
+def sessions_url(database_url: str, postgres_url: str) -> str:
+    """The URL of the same database past any pooler: for who ends a session, or asks which one it has."""
+    return f"{postgres_url.rpartition('/')[0]}/{database_url.rpartition('/')[2]}"
+
+
+@pytest.fixture
 def database(_worker_database: tuple[str, Database], database_url: str) -> Database:
     """This worker's migrated database, emptied for this test."""
     return _worker_database[1]

@@ -18,7 +18,7 @@ MADE = pytest.mark.parametrize("made", [lambda url: Pool(url, size=1), SingleCon
 def test_a_session_that_takes_no_writes_is_an_outage_and_is_given_up(
     made: Callable[[str], Database], make_database
 ) -> None:
-    with closing(made(make_database())) as database:
+    with closing(made(make_database(pooled=False))) as database:
         with database.statement() as connection:
             connection.execute("set default_transaction_read_only = on")
         with pytest.raises(DatabaseUnavailableError), database.transaction() as connection:

@@ -122,11 +122,11 @@ def test_a_poll_lost_on_its_last_attempt_is_an_error_of_its_source_and_comes_aga
 
 
 def test_a_sweep_goes_on_beside_another_that_was_cut_off_while_it_held_half_of_the_rows(
-    house: House, database_url: str
+    house: House, sessions_url: str
 ) -> None:
     """Q05: a recovery killed in mid-run, holding its locks, blocks no other."""
     house.running(20)
-    with psycopg.connect(database_url) as dying:
+    with psycopg.connect(sessions_url) as dying:
         pid = dying.info.backend_pid
         dying.execute("select id from jobs order by id limit 10 for update")
         assert house.sweep.run().recovered == 10

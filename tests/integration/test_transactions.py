@@ -72,18 +72,18 @@ def test_a_single_statement_stands_at_once(database: Database) -> None:
     assert names(database) == ["first"]
 
 
-def test_a_session_that_the_server_ended_a_moment_after_its_use_is_not_handed_out(database_url: str) -> None:
-    with closing(Pool(database_url, size=1)) as pool:
+def test_a_session_that_the_server_ended_a_moment_after_its_use_is_not_handed_out(sessions_url: str) -> None:
+    with closing(Pool(sessions_url, size=1)) as pool:
         with pool.statement() as connection:
             [(backend,)] = connection.execute("select pg_backend_pid()").fetchall()
-        with psycopg.connect(database_url, autocommit=True) as other:
+        with psycopg.connect(sessions_url, autocommit=True) as other:
             other.execute("select pg_terminate_backend(%s, 10000)", [backend])
         with pool.statement() as connection:
             assert connection.execute("select pg_backend_pid() <> %s", [backend]).fetchone() == (True,)
 
 
-def test_a_session_that_was_just_in_use_is_handed_out_without_a_question(database_url: str) -> None:
-    with closing(Pool(database_url, size=1)) as pool, psycopg.connect(database_url, autocommit=True) as other:
+def test_a_session_that_was_just_in_use_is_handed_out_without_a_question(sessions_url: str) -> None:
+    with closing(Pool(sessions_url, size=1)) as pool, psycopg.connect(sessions_url, autocommit=True) as other:
         with pool.statement() as connection:
             [(backend,)] = connection.execute("select pg_backend_pid()").fetchall()
         with pool.statement() as connection:
@@ -93,11 +93,11 @@ def test_a_session_that_was_just_in_use_is_handed_out_without_a_question(databas
         assert asked == ("select pg_backend_pid()",)
 
 
-def test_a_pool_drops_all_sessions_that_the_server_ended_without_a_pause_after_each(database_url: str) -> None:
-    with closing(Pool(database_url, size=6, wait_s=60)) as pool, ExitStack() as lent:
+def test_a_pool_drops_all_sessions_that_the_server_ended_without_a_pause_after_each(sessions_url: str) -> None:
+    with closing(Pool(sessions_url, size=6, wait_s=60)) as pool, ExitStack() as lent:
         backends = [lent.enter_context(pool.statement()).info.backend_pid for _ in range(6)]
         lent.close()
-        with psycopg.connect(database_url, autocommit=True) as other:
+        with psycopg.connect(sessions_url, autocommit=True) as other:
             other.execute("select pg_terminate_backend(one, 60000) from unnest(%s::int4[]) as all_ (one)", [backends])
         for _ in range(3):
             with pool.statement() as connection:
