@@ -33,7 +33,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from infra.local.answer import run
 from infra.local.postgres import EmbeddedPostgres, default_binaries
 from infra.local.state import SAMPLES_PORT, State, folder_argument, kept_environment, run_command
-from infra.local.swap import beside, mend, replacing, swap
+from infra.local.swap import beside, mend, refuse_pooler, replacing, swap
 from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.db import Connection
 from siftline.kit.errors import SiftlineError
@@ -84,6 +84,7 @@ def back_up(url: str, out: Path) -> str:
     if out.exists():
         raise SetUpError(f"{out} already exists: choose another file name.")
     with psycopg.connect(url) as connection:
+        refuse_pooler(connection)
         if not _has_tables(connection):
             raise SetUpError("Nothing to back up: the database has no tables.")
         schema = applied(connection)

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 from psycopg.errors import ObjectInUse
 
-from siftline.kit.db import Connection
+from siftline.kit.db import Connection, behind_pooler
 from siftline.operate.migrate import create_database
 from siftline.operate.set_up_error import SetUpError
 
@@ -36,6 +36,16 @@ def _aside(name: str) -> str:
     return f"{name}_replaced"
 
 
+def refuse_pooler(connection: Connection) -> None:
+    """Raise ``SetUpError`` where a connection leads through a pooler.
+
+    ``pg_dump`` and ``pg_restore`` empty the search path of their session, and a restore locks by its own: a pooler
+    would hand such a session to others, who find no table in it, or a database that is being restored for good.
+    """
+    if behind_pooler(connection):
+        raise SetUpError("DATABASE_URL leads to a pooler: back up and restore by the address of the server itself.")
+
+
 @contextmanager
 def replacing(server: str, name: str) -> Iterator[Connection]:
     """Yield a connection to the database ``postgres`` of a server, whose ``name`` nobody else replaces meanwhile.
@@ -45,6 +55,7 @@ def replacing(server: str, name: str) -> Iterator[Connection]:
     """
     beside(name)
     with psycopg.connect(server, autocommit=True) as connection:
+        refuse_pooler(connection)
         if not _lock(connection, name):
             raise SetUpError(f"The database {name} is being restored already: wait until that has finished.")
         _mend(connection, name, may_be_lost=True)
@@ -57,12 +68,12 @@ def replacing(server: str, name: str) -> Iterator[Connection]:
 
 
 def mend(server: str, name: str) -> None:
-    """Put right what a restore that was killed left of a database; nothing is done while one runs.
+    """Put right what a restore that was killed left of a database; nothing is done while one runs, or by a pooler.
 
     Raises ``SetUpError`` where there is no whole database left.
     """
     with psycopg.connect(server, autocommit=True) as connection:
-        if _lock(connection, name):
+        if not behind_pooler(connection) and _lock(connection, name):
             _mend(connection, name, may_be_lost=False)
 
 

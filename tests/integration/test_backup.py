@@ -111,10 +111,10 @@ def machine_at(server: str, name: str) -> Any:
 
 
 @pytest.fixture
-def filled(database: Database, database_url: str) -> str:
+def filled(database: Database, sessions_url: str) -> str:
     """The URL of a database in which somebody has something of every kind."""
     household(World(database))
-    return database_url
+    return sessions_url
 
 
 def test_a_backup_restored_elsewhere_is_the_same_in_every_table(
@@ -123,7 +123,7 @@ def test_a_backup_restored_elsewhere_is_the_same_in_every_table(
     out = tmp_path / "all.tar"
     told = back_up(filled, out)
     before = contents(filled)
-    elsewhere = make_database(migrated=False)
+    elsewhere = make_database(migrated=False, pooled=False)
     assert restore(elsewhere, out, sure=False) == 0
     assert contents(elsewhere) == before
     assert before["request_counts"], "when a token was used last is kept too"
@@ -141,7 +141,7 @@ def test_a_backup_is_of_one_moment_while_others_write(filled: str, make_database
         writer.execute("delete from items")
         back_up(filled, tmp_path / "one.tar")
         writer.rollback()
-    elsewhere = make_database(migrated=False)
+    elsewhere = make_database(migrated=False, pooled=False)
     restore(elsewhere, tmp_path / "one.tar", sure=False)
     assert contents(elsewhere) == contents(filled)
 
@@ -154,7 +154,7 @@ def test_a_backup_of_an_older_schema_is_brought_up_to_date(
     (migrations / "9999_nicknames.sql").write_text(
         "alter table users add column nickname text; update users set nickname = lower(name);"
     )
-    elsewhere, newest = make_database(migrated=False), make_database()
+    elsewhere, newest = make_database(migrated=False, pooled=False), make_database(pooled=False)
     assert restore(elsewhere, tmp_path / "older.tar", sure=False, migrations=migrations) == 1
     assert migrate(newest, migrations) == 1
     assert schema(elsewhere) == schema(newest) != schema(filled)
@@ -167,7 +167,7 @@ def test_a_backup_of_an_older_schema_is_brought_up_to_date(
 def test_nothing_that_is_there_is_replaced_unasked(filled: str, make_database: MakeDatabase, tmp_path: Path) -> None:
     out = tmp_path / "all.tar"
     back_up(filled, out)
-    used = make_database()
+    used = make_database(pooled=False)
     with psycopg.connect(used) as connection:
         connection.execute("insert into users (id, name) values (gen_random_uuid(), 'Eve')")
     before = contents(used)
@@ -483,7 +483,7 @@ def test_what_a_running_backup_makes_is_left_alone(filled: str, make_database: M
         process.communicate("")
         assert process.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["quick.tar", "slow.tar"]
-    elsewhere = make_database(migrated=False)
+    elsewhere = make_database(migrated=False, pooled=False)
     restore(elsewhere, tmp_path / "slow.tar", sure=False)
     assert contents(elsewhere) == contents(filled)
 
@@ -537,7 +537,7 @@ def databases(url: str) -> dict[str, bool]:
 def test_a_restore_that_is_killed_anywhere_leaves_the_old_data_or_the_new(
     make_database: MakeDatabase, tmp_path: Path
 ) -> None:
-    new, url = make_database(), make_database()
+    new, url = make_database(pooled=False), make_database(pooled=False)
     for database, user in ((new, "New"), (url, "Old")):
         with psycopg.connect(database) as connection:
             connection.execute("insert into users (id, name) values (gen_random_uuid(), %s)", [user])

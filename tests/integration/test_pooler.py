@@ -10,8 +10,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from infra.local.backup import back_up, restore, unpacked
+from infra.local.swap import mend, replacing
 from siftline.kit.db import SESSION_DEFAULTS, Database, DatabaseUnavailableError, Pool, SingleConnection, settled_after
 from siftline.operate.migrate import migrate
+from siftline.operate.set_up_error import SetUpError
 from tests.pooler import NEEDS_PGBOUNCER, PGBOUNCER, PgBouncer
 
 pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason=NEEDS_PGBOUNCER)
@@ -78,14 +81,31 @@ def test_a_session_that_ends_in_mid_transaction_behind_a_pooler_is_an_outage_and
         assert _asked(database, 3) == (3,)
 
 
-def test_nothing_is_prepared_behind_a_pooler_and_something_before_the_server(pooled: str, database: Database) -> None:
-    with closing(SingleConnection(pooled)) as behind:
-        for one, expected in ((behind, False), (database, True)):
+def test_nothing_is_prepared_behind_a_pooler_and_something_before_the_server(pooled: str, make_database) -> None:
+    with closing(SingleConnection(pooled)) as behind, closing(Pool(make_database(pooled=False), size=10)) as before:
+        for one, expected in ((behind, False), (before, True)):
             for _ in range(8):
                 _asked(one, 7)
             with one.transaction() as connection:
                 found = connection.execute("select count(*) > 0 from pg_prepared_statements").fetchone()
             assert found == (expected,)
+
+
+def test_backups_and_restores_go_past_a_pooler_and_leave_its_sessions_as_they_are(
+    pooled: str, postgres_url: str, tmp_path: Path
+) -> None:
+    """Who comes to a session after pg_dump finds no table in it, and the lock of a restore stays where it was taken."""
+    server, _, name = pooled.rpartition("/")
+    out = tmp_path / "all.tar"
+    with pytest.raises(SetUpError, match="the address of the server itself"):
+        back_up(pooled, out)
+    assert not out.exists()
+    back_up(f"{postgres_url.rpartition('/')[0]}/{name}", out)
+    with unpacked(out) as backup, pytest.raises(SetUpError, match="the address of the server itself"):
+        restore(pooled, backup, sure=True)
+    mend(f"{server}/postgres", name)
+    with replacing(postgres_url, name):  # nobody has its lock
+        pass
 
 
 @pytest.mark.parametrize("owned", [True, False], ids=["of its owner", "of another's"])

@@ -108,11 +108,14 @@ def _any_json(text: str | bytes) -> Any:
         return json.loads(text, parse_int=float)
 
 
-def _prepare(connection: psycopg.Connection[Any]) -> None:
-    # A pooler answers with a process id of its own. Behind it each transaction may meet another session, which knows of
-    # no statement that was prepared before.
+def behind_pooler(connection: psycopg.Connection[Any]) -> bool:
+    """Tell whether each transaction may meet another session: a pooler answers with a process id of its own."""
     [(backend,)] = connection.execute("select pg_backend_pid()").fetchall()
-    if backend != connection.info.backend_pid:
+    return bool(backend != connection.info.backend_pid)
+
+
+def _prepare(connection: psycopg.Connection[Any]) -> None:
+    if behind_pooler(connection):  # another session knows of no statement that was prepared before
         connection.prepare_threshold = None
     set_json_loads(_any_json, connection)
     for loader in (_AnyInstant, _AnyInstantBinary):
