@@ -50,10 +50,12 @@ class Operator:
     def run(self, order: Order) -> Outcome:
         """Run a command as a shell would; what it prints is in the outcome and in no log."""
         output, errors = StringIO(), StringIO()
-        same_place.set(self._place)
+        before = same_place.set(self._place)
         with redirect_stdout(output), redirect_stderr(errors):
             try:
                 code = self._commands[order.command](order.arguments)
             except SystemExit as end:  # of argparse, which has printed why
                 code = int(end.code or 0)
+            finally:
+                same_place.reset(before)
         return Outcome(exit_code=code, output=output.getvalue(), errors=errors.getvalue())
