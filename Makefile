@@ -173,6 +173,10 @@ test: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .l
 coverage: lint .local/ministack/.ready .local/tools/.ready .local/contract/.ready .local/debian.ready .local/model/manifest.json ## run all tests with line coverage: at least 90 %
 	@$(PYTEST) $(PARALLEL) --ignore=tests/export --cov --cov-report=term
 
+.PHONY: test-pooler
+test-pooler: $(VENV)/.dev .local/ministack/.ready .local/contract/.ready .local/debian.ready .local/model/manifest.json ## run the integration tests through PgBouncer in transaction mode
+	@$(PYTEST) $(PARALLEL) tests/integration --pooler -m "not slow"
+
 .PHONY: test-export
 test-export: $(VENV)/.dev .local/export/.ready ## export a tiny model with torch and load it; not part of make test
 	@$(PYTEST) tests/export
