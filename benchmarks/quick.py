@@ -28,6 +28,7 @@ SIZES: Mapping[str, Mapping[str, object]] = {
         "million.WARM": 1,
     },
     "handlers": {"handlers.CALLS": 5, "handlers.WARM": 1, "handlers.STARTS": 1, "handlers.FUNCTIONS": ("authorize",)},
+    "imports": {"imports.REPETITIONS": 1, "imports.FUNCTIONS": ("authorize",)},
     "http": {"http.REQUESTS": 3, "http.ROUNDS": 1},
     "fairness": {
         "fairness.FEEDS": 2,
