@@ -77,4 +77,5 @@ class MissingQueues:
 
 def _names(sqs: "SQSClient") -> dict[str, str]:
     """Return the URLs of the queues that there are, by name."""
-    return {url.rpartition("/")[2]: url for url in sqs.list_queues(MaxResults=1000).get("QueueUrls", [])}
+    pages = sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 1000})  # SQS gives no more at once
+    return {url.rpartition("/")[2]: url for page in pages for url in page.get("QueueUrls", [])}

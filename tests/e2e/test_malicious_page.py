@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -131,12 +131,11 @@ def state(machine: RunningMachine) -> dict[str, Any]:
 
 def listening(machine: RunningMachine) -> set[int]:
     """Return every port that a process of the system listens on."""
-    return {
-        one.laddr.port
-        for process in psutil.Process(machine.pid).children(recursive=True)
-        for one in process.net_connections("inet")
-        if one.status == psutil.CONN_LISTEN
-    }
+    found = set()
+    for process in psutil.Process(machine.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # a session of PostgreSQL that has just ended
+            found |= {one.laddr.port for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN}
+    return found
 
 
 def vectors_of(machine: RunningMachine) -> httpx.Client:
