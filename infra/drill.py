@@ -20,7 +20,7 @@ import httpx
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.alarms import Alarm, alarms
-from infra.stage import Stage
+from infra.stage import Stage, answered
 from siftline.contracts import Tick
 from siftline.kit.clock import Clock, SystemClock
 from siftline.operate.set_up_error import SetUpError
@@ -69,9 +69,11 @@ class DrilledStage:
     ask: Callable[[str, int], None] = ask
 
     def alarm(self, alarm: Alarm) -> dict[str, Any]:
-        """Return the alarm as it is deployed, with its state. Raises ``DrillError``."""
+        """Return the alarm as it is deployed, with its state. Raises ``DrillError`` and ``SetUpError``."""
         name = f"siftline-{self.name}-{alarm.name}"
-        found: list[dict[str, Any]] = self.client("cloudwatch").describe_alarms(AlarmNames=[name])["MetricAlarms"]
+        cloudwatch = self.client("cloudwatch")
+        with answered(cloudwatch, f"The alarm {name} cannot be looked at"):
+            found: list[dict[str, Any]] = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
         if not found:
             raise DrillError(f"There is no alarm {name}: it is not deployed, or its parameters are not given.")
         return found[0]

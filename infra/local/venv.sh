@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # venv.sh PYTHON FOLDER LOCK: a virtual environment that holds what the lock names, by hash. One clear line on failure.
 set -eu
-python=$1 folder=$2 lock=$3
+python=${1:-python3} folder=$2 lock=$3
 
 fail() { printf 'siftline: %s\n' "$1" >&2; exit 1; }
 

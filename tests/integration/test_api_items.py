@@ -278,6 +278,7 @@ def test_items_can_be_filtered(world: World) -> None:
     assert found(unread=False) == found(starred=True) == found(until="2026-01-15T00:00:00Z") == only_old
     assert found(tag="own") == found(source_id=source) == found(unread=True) == found(starred=False) == only_new
     assert found(since="2026-02-01T01:00:00+01:00") == only_new
+    assert found(topic="\u202eenergy ") == only_old
     assert found(topic="other") == found(status="FAILED") == found(tag="solar", unread=True) == []
     assert found(sort="recent", limit=1) == only_new
 
@@ -300,6 +301,9 @@ def test_items_can_be_filtered(world: World) -> None:
         ({"topic": ""}, "topic"),
         ({"tag": ""}, "tag"),
         ({"entity": ""}, "entity"),
+        ({"topic": " "}, "topic"),
+        ({"tag": "\u200b"}, "tag"),
+        ({"entity": "\t"}, "entity"),
     ],
 )
 def test_a_bad_filter_is_named(world: World, query: dict[str, Any], parameter: str) -> None:

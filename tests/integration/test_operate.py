@@ -9,6 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from functions.operate import app
+from infra.alarms import alarms
+from infra.drill import deployed_stage
 from infra.local.aws import CREDENTIALS
 from infra.stage import Stage
 from siftline.kit.db import Database
@@ -135,9 +137,12 @@ def test_what_answers_in_place_of_aws_is_told_with_its_endpoint(
     for name, value in {**CREDENTIALS, "AWS_ENDPOINT_URL": site.url()}.items():
         monkeypatch.setenv(name, value)
     site.answers["/"] = site.answers[f"{INVOKED}/siftline-prod-operate/invocations"] = answer
-    for ask in (Stage("prod").outputs, lambda: Stage("prod").ask("user", "--list")):
+    alarm = next(iter(alarms()))
+    stage = Stage("prod")
+    for ask in (stage.outputs, lambda: stage.ask("user", "--list"), lambda: deployed_stage("prod").alarm(alarm)):
         with pytest.raises(
-            SetUpError, match=r"^(AWS answered something unexpected at http://127.0.0.1|\S+ could not be)"
+            SetUpError,
+            match=r"^(AWS answered something unexpected at http://127.0.0.1|\S+ could not be|The alarm \S+ cannot be)",
         ):
             ask()
 

@@ -85,13 +85,11 @@ def test_a_csv_file_knows_names_and_aliases_in_any_spelling():
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("name\nAcme\n", 2),
         ("name,id\nAcme,\n", 2),
-        ("id,aliases\n1,Acme\n", 2),
         ("name,id\nAcme,org-1\n\nFoo,org-2\n,org-3\n", 5),
         (f"name,id\nAcme,org-1\n{'x' * 200_000},org-2\n", 3),
     ],
-    ids=["no id", "empty id", "no name", "far down", "endless"],
+    ids=["empty id", "far down", "endless"],
 )
 @pytest.mark.usefixtures("field_max")
 def test_a_csv_file_without_names_or_ids_is_a_fault_of_the_set_up_with_its_line(text, line):
@@ -99,6 +97,20 @@ def test_a_csv_file_without_names_or_ids_is_a_fault_of_the_set_up_with_its_line(
         names(text).search(wanted("Acme"))
 
     assert error.value.provider == "csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("name\nAcme\n", "no column id"),
+        ("id,aliases\n1,Acme\n", "no column name"),
+        ("name;id\nAcme;1\n", "no column name and no column id"),
+        ("", "no column name and no column id"),
+    ],
+)
+def test_a_csv_file_without_the_columns_is_told_by_them(text, missing):
+    with pytest.raises(NamesFileError, match=f"{missing} in its first line"):
+        names(text).search(wanted("Acme"))
 
 
 def test_a_missing_csv_file_is_a_fault_of_the_set_up(tmp_path):

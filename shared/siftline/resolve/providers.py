@@ -202,6 +202,8 @@ class CsvNames:
                 raise NamesFileError(f"{_CSV}, line {number}: longer than {_LINE_MAX:,} characters.")
         reader = csv.DictReader(lines)
         try:
+            if missing := [column for column in ("name", "id") if column not in (reader.fieldnames or ())]:
+                raise NamesFileError(f"{_CSV} has no column {' and no column '.join(missing)} in its first line.")
             for row in reader:
                 yield reader.line_num, row
         except csv.Error as error:

@@ -24,20 +24,31 @@ from siftline.kit.lines import line
 
 EXAMPLE_ID = "018f4e5a-7b1c-7000-8000-0123456789ab"
 Note = Annotated[str, StringConstraints(max_length=10_000)]
+
+
+def _as_line(text: str) -> str:
+    shown = line(text)
+    if not shown:
+        raise ValueError("Must contain a visible character")
+    return shown
+
+
 ByLang = Annotated[
     str | None, Query(pattern="^[a-z]{2,3}$", description="ISO 639-1 language code, such as `en`", examples=["en"])
 ]
-ByTopic = Annotated[str | None, Query(min_length=1, max_length=200, description="A topic: a default one or your own")]
 
-ByTag = Annotated[
-    str | None,
-    Query(min_length=1, max_length=64, description="A tag: your own or an automatic one"),
-    AfterValidator(lambda tag: tag and line(tag)),  # as it was kept (``siftline.api.http.shapes.Label``)
+_AS_KEPT = AfterValidator(lambda named: None if named is None else _as_line(named))
+"""A name to look for, as its like is kept (``Label``)."""
+ByTopic = Annotated[
+    str | None, Query(min_length=1, max_length=200, description="A topic: a default one or your own"), _AS_KEPT
 ]
-
+ByTag = Annotated[
+    str | None, Query(min_length=1, max_length=64, description="A tag: your own or an automatic one"), _AS_KEPT
+]
 ByEntity = Annotated[
     str | None,
     Query(min_length=1, max_length=200, description="An entity named in the item: canonical or temporary id"),
+    _AS_KEPT,
 ]
 BySource = Annotated[
     UUID | None, Query(description="The source that delivered it, or another source you follow that also lists it")
@@ -49,13 +60,6 @@ BySince = Annotated[Time | None, Query(description="At or after this time (`sort
 ByUntil = Annotated[Time | None, Query(description="Before this time (`sort_at`)")]
 ByUnread = Annotated[bool | None, Query(description="true: only unread items; false: only read items")]
 ByStarred = Annotated[bool | None, Query(description="true: only starred items; false: only items without a star")]
-
-
-def _as_line(text: str) -> str:
-    shown = line(text)
-    if not shown:
-        raise ValueError("Must contain a visible character")
-    return shown
 
 
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), AfterValidator(_as_line)]
