@@ -353,22 +353,75 @@ def test_names_that_end_in_signs_are_words_of_their_own(words: Library, lang: st
     )
 
 
+@pytest.mark.parametrize(
+    ("lang", "title", "query", "marked"),
+    [
+        ("zh", "使用Python编程的方法", "python", "Python"),
+        ("zh", "使用Python编程的方法", "使用python", "使用Python"),
+        ("zh", "使用Python编程的方法", '"用Python编程"', "用Python编程"),
+        ("zh", "用iPhone15拍照", "iphone15", "iPhone15"),
+        ("zh", "使用C++编程的方法", "C++", "C++"),
+        ("zh", "使用C++编程的方法", "编程", "编程"),
+        ("ja", "プログラミング言語C#の新しい標準", "C#", "C#"),
+        ("ja", "ＣとＣ＋＋とＣ＃の新しい標準", "C++", "Ｃ＋＋"),  # noqa: RUF001  # wide letters are meant
+        ("ja", "ＣとＣ＋＋とＣ＃の新しい標準", "Ｃ＃", "Ｃ＃"),  # noqa: RUF001  # wide letters are meant
+        ("ja", "ＣとＣ＋＋とＣ＃の新しい標準", "c", "Ｃ"),  # noqa: RUF001  # wide letters are meant
+        ("ja", "3月のＮＡＴＯ会議", '"3月" nato', "3月"),  # noqa: RUF001  # wide letters are meant
+        ("ko", "C#은 언어다", "C#", "C#"),
+        ("ko", "삼성Galaxy를 발표", "galaxy", "Galaxy"),
+        ("th", "ใช้Pythonเขียนโปรแกรม", "python", "Python"),
+        ("ja", "ロシアのМирが着陸", "мир", "Мир"),
+    ],
+)
+def test_words_that_touch_a_writing_without_spaces_are_found(
+    words: Library, lang: str, title: str, query: str, marked: str
+):
+    """Case T24 in other writings."""
+    user = words.user()
+    words.give(user, title, lang=lang)
+    words.give(user, "What F brings", lang="en")
+
+    [found] = user.get("/v1/search", q=query).json["items"]
+    assert found["title"] == title
+    highlight = found["highlights"][0]
+    assert marked in [highlight["text"][start:end] for start, end in highlight["marks"]]
+
+
 def test_the_database_and_the_query_spell_signs_the_same(words: Library):
     texts = [*LANGUAGES, "i+++j a_c++ x.c++ (C++)", "Installation# #tag A#B é# eC# C#12 C#. C## C#_", "", "c+", "++"]
+    texts += [
+        "用C++和C#的3月x用y用é",
+        "ＡＢｃ９と",
+        "Ｃ＋＋とＣ＃の９月",  # noqa: RUF001  # wide letters are meant
+        "은C#은F#é",
+        "ไทยC++ไทย",
+        "用_C++用_x",
+        "+用#",
+    ]
     with words.database.transaction() as connection:
         spelt = connection.execute(
-            "select array_agg(search_signed(text)) from unnest(%s::text[]) as text", (texts,)
+            "select array_agg(search_signed(search_spaced(search_narrow(text)))) from unnest(%s::text[]) as text",
+            (texts,),
         ).fetchone()
     assert spelt == ([signed(text) for text in texts],)
 
 
-def test_texts_that_were_read_before_are_read_again(words: Library):
+@pytest.mark.parametrize(
+    ("title", "query", "before", "step", "comment"),
+    [
+        ("What C++ brings", "C++", "c:2A bring:3A", "0005_signed_words", "-- What was read"),
+        ("使用C++编程", "C++", "使:1A 使用:2A 用c:3A 编程:4A", "0006_words_beside_cjk", "-- Texts with"),
+    ],
+)
+def test_texts_that_were_read_before_are_read_again(
+    words: Library, title: str, query: str, before: str, step: str, comment: str
+):
     user = words.user()
-    words.give(user, "What C++ brings")
-    words.sql("update content_words set words = 'c:2A bring:3A'")
-    assert titles(user.get("/v1/search", q="C++")) == []
-    words.sql((MIGRATIONS / "0005_signed_words.sql").read_text().partition("-- What was read")[2].partition("\n")[2])
-    assert titles(user.get("/v1/search", q="C++")) == ["What C++ brings"]
+    words.give(user, title)
+    words.sql("update content_words set words = %s::tsvector", before)
+    assert titles(user.get("/v1/search", q=query)) == []
+    words.sql((MIGRATIONS / f"{step}.sql").read_text().partition(comment)[2].partition("\n")[2])
+    assert titles(user.get("/v1/search", q=query)) == [title]
 
 
 def test_only_grammars_that_texts_are_in_are_asked(words: Library):

@@ -121,6 +121,8 @@ def marked(text: str, *lexemes: str) -> list[str]:
         ("東京都で地震", ["東京", "京都", "地震"], ["東京都", "地震"]),
         ("C++ (a.b) C C#", ["c"], ["C"]),
         ("C++23, c++; Notepad++ C C#", ["c0plus0", "notepad0plus0"], ["C++", "c++", "Notepad++"]),
+        ("言語C#の、ＦＲＯＭ Ｃ＃ 用C＋＋编", ["c0sharp0", "c0plus0"], ["C#", "Ｃ＃", "C＋＋"]),  # noqa: RUF001  # wide letters are meant
+        ("使用Python编程", ["python", "用"], ["用Python"]),
         ("C# 12, F#, A#B, C++", ["c0sharp0", "f0sharp0"], ["C#", "F#"]),
         ("العاصفة وبالعاصفة عواصف للعاصفة ولعاصفة", ["عاصف"], ["العاصفة", "وبالعاصفة", "للعاصفة", "ولعاصفة"]),
         ("الع\u064eاص\u0650ف\u064eة\u064f، تضرب", ["عاصف"], ["الع\u064eاص\u0650ف\u064eة\u064f"]),  # noqa: RUF001  # letters of another writing are meant

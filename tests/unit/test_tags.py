@@ -27,6 +27,14 @@ def test_names_that_end_in_signs_are_told_apart(language):
 
 
 @pytest.mark.parametrize(
+    ("language", "title", "text"),
+    [("ja", "Ｃ＋＋とＣ＃の新しい標準", "Ｃ＋＋とＣ＃。C++やC#は言語"), ("zh", "使用C++编程", "用C++和C#编程，C#很好")],  # noqa: RUF001  # wide signs are meant
+)
+def test_names_that_end_in_signs_are_told_apart_in_writings_without_spaces(language, title, text):
+    assert {"c++", "c#"} < set(find_phrases(title, text, language))
+
+
+@pytest.mark.parametrize(
     ("language", "one", "other"),
     [("fr", "une Élection", "des élections"), ("es", "una elección", "las Elecciones"), ("pt", "uma taxa", "as taxas")],
 )

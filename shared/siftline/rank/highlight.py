@@ -11,17 +11,21 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from siftline.text.stop_words import STOP_WORDS
-from siftline.text.words import UNPARTED
+from siftline.text.words import PAIRED
 
 EXCERPT_CHARS = 240
 _MARKS_MAX = 50
 _LEAD_CHARS = 60
-_UNPARTED = re.compile(rf"[{UNPARTED}\uac00-\ud7a3]")
+_PAIRED = re.compile(f"[{PAIRED}]")
 _WRITTEN = {"ss": "ss?", "ae": "(?:ae|æ)", "oe": "(?:oe|œ)", "եւ": "եւ?"}
 _WRITTEN_FIRST = {"ss": ("s", "(?<=s)s?"), "ae": ("aæ", "(?:(?<=a)e|(?<=æ))"), "oe": ("oœ", "(?:(?<=o)e|(?<=œ))")}
 # Vowel signs are no letters to Python, but parts of words: in the writings of India, Tibet and their neighbours.
-_SIGNS = "".join(chr(code) for code in range(0x900, 0x1200) if unicodedata.category(chr(code)) in {"Mn", "Mc"})
-_LETTER = rf"[\w{_SIGNS}]"
+_SIGNS = "".join(
+    chr(code)
+    for code in range(0x900, 0x1200)
+    if unicodedata.category(chr(code)) in {"Mn", "Mc"} and not _PAIRED.match(chr(code))
+)
+_LETTER = rf"(?:[^\W{PAIRED}]|[{_SIGNS}])"
 # Accents beside their letters, points of Hebrew and Arabic, and the line that draws Arabic letters apart.
 _POINTS = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
@@ -49,7 +53,9 @@ class _Plain(dict[int, str]):
     """Each character without accent and case; one for one, so that places stay."""
 
     def __missing__(self, code: int) -> str:
-        sign = unicodedata.normalize("NFKD", chr(code))[:1].casefold()[:1]
+        whole = unicodedata.normalize("NFKC", chr(code))[:1]
+        # The syllables of Hangul are made of letters, and stay whole.
+        sign = whole if _PAIRED.match(whole) else unicodedata.normalize("NFKD", whole)[:1].casefold()[:1]
         self[code] = sign
         return sign
 
@@ -86,7 +92,7 @@ def highlights(
 
 def _part(lexeme: str) -> tuple[str, str]:
     """Return the characters that a word may begin with, and the pattern of it behind such a one."""
-    if _UNPARTED.search(lexeme):
+    if _PAIRED.search(lexeme):
         return lexeme[0], f"(?<={re.escape(lexeme[0])}){re.escape(lexeme[1:])}"
     if signed := _SIGNED.fullmatch(lexeme):
         name, signs = signed[1], {"plus": r"\+\+", "sharp": "#"}[signed[2]]
@@ -118,7 +124,7 @@ def _marks(wanted: re.Pattern[str], text: str) -> list[tuple[int, int]]:
         else:
             found.append((start, end))
         # Pairs of characters overlap.
-        at = max(start + 1, end - 1 if _UNPARTED.match(plain[start]) else end)
+        at = max(start + 1, end - 1 if _PAIRED.match(plain[start]) else end)
     return found
 
 

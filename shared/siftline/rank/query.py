@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from siftline.text.normal_form import nfc
-from siftline.text.words import UNPARTED, signed
+from siftline.text.words import PAIRED, signed
 
 TERMS_MAX = 16
 """Words and phrases that count, each side; the rest is for the vectors alone."""
-_PAIRED = rf"[{UNPARTED}\uac00-\ud7a3]"
-_RUN = re.compile(rf"{_PAIRED}+")
+_RUN = re.compile(rf"[{PAIRED}]+")
 _PART = re.compile(r'(?P<never>-)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»＂", '"'))  # noqa: RUF001 - other quotation marks are meant
 _LONG = 8
@@ -172,7 +171,7 @@ def _term(typed: str, *, phrase: bool = False) -> Term:
 
     The pairs of a word need not stand side by side: positions are kept of the beginning of long texts only.
     """
-    parts = _RUN.sub(_pairs, signed(typed)).split()
+    parts = _RUN.sub(_in_order if phrase else _pairs, signed(typed)).split()
     together = phrase or not _RUN.search(typed)
     parsed = f'"{" ".join(parts)}"' if together else " ".join(f'"{part}"' for part in parts)
     return Term(typed, parsed, phrase, first=len(typed) == 1 and not together)
@@ -182,6 +181,14 @@ def _pairs(run: re.Match[str]) -> str:
     """Return a run of characters without spaces as overlapping pairs, as ``search_parted`` in 0001_schema.sql does."""
     signs = run.group()
     return f" {' '.join(signs[at : at + 2] for at in range(max(len(signs) - 1, 1)))} "
+
+
+def _in_order(run: re.Match[str]) -> str:
+    """Return the pairs with the single characters that stand in the index where something else adjoins the run."""
+    signs, before, after = run.group(), run.string[: run.start()].strip(), run.string[run.end() :].strip()
+    pairs = (signs[at : at + 2] for at in range(len(signs) - 1))
+    inner = " ".join([*signs[: bool(before)], *pairs, *(signs[-1] if after else "")])
+    return f" {inner or signs} "
 
 
 def _shown(term: Term) -> str:

@@ -12,9 +12,13 @@ _HIRAGANA = "\u3040-\u309f"
 _KATAKANA = "\u30a0-\u30ff"
 _UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_HIRAGANA}{_KATAKANA}]")
 _LETTER = rf"[^\W_{_IDEOGRAPHS}{_HIRAGANA}{_KATAKANA}]"
-# A word; runs of ideographs or of katakana stand for the words of Chinese and Japanese.
+UNPARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Thai, Lao, Burmese, Khmer, kana and Han part no words by spaces: a character counts as a word."""
+PAIRED = rf"{UNPARTED}\uac00-\ud7a3"
+"""Those that are searched by pairs of characters; Hangul too, whose words grow endings."""
 # Names that end in signs: C++23 and Notepad++, C# and F#. A number sign behind a longer word is a heading's link.
-_SIGNED = r"(?<!\w)(?:[A-Za-z][A-Za-z0-9]*\+\+(?!\+)|[A-Za-z]#(?![^\W\d]|#))"
+_SIGNED = rf"(?<![^\W{PAIRED}])(?:[A-Za-z][A-Za-z0-9]*\+\+(?!\+)|[A-Za-z]#(?![^\W\d{PAIRED}]|#))"
+# A word; runs of ideographs or of katakana stand for the words of Chinese and Japanese.
 _WORD = re.compile(
     rf"(?P<signed>{_SIGNED})|(?P<run>[{_IDEOGRAPHS}]{{2,}}|[{_KATAKANA}]{{3,}})|(?P<word>{_LETTER}(?:(?:{_LETTER}|['\u2019&.-])*{_LETTER})?)"
 )
@@ -45,8 +49,12 @@ _VOWEL_SIGNS = re.compile(
 SIGNS = "+#"
 _SPELT = {"+": "0plus0", "#": "0sharp0"}
 _SIGNED_NAME = re.compile(_SIGNED)
-UNPARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Thai, Lao, Burmese, Khmer, kana and Han part no words by spaces: a character counts as a word."""
+# As Japanese and Chinese write Latin letters, digits and these signs among their own, too.
+_WIDE_SIGNS = re.compile("[\uff0b\uff03]")
+_NARROW = {ord(wide): unicodedata.normalize("NFKC", wide) for wide in map(chr, range(0xFF01, 0xFF5F)) if wide.isalnum()}
+_NARROW |= {0xFF0B: "+", 0xFF03: "#"}
+_BESIDE = rf"(?![{PAIRED}])(?:[^\W_]|[{SIGNS}])"
+_TOUCHING = re.compile(rf"([{PAIRED}])(?={_BESIDE})|({_BESIDE})(?=[{PAIRED}])")
 
 _STEM_CHARS = 5
 _WORD_CHARS_MIN = 4
@@ -67,16 +75,24 @@ class Word:
 def signed(text: str) -> str:
     """Return a text with each name that ends in signs as one word, as the index of words holds it (``search_cut``).
 
-    >>> signed("C++23, C# and C")
-    'C0plus0 23, C0sharp0  and C'
+    Words of Latin, digits and the like stand apart from writings without spaces.
+
+    >>> signed("C++23, C# and C"), signed("用Python3编程")
+    ('C0plus0 23, C0sharp0  and C', '用 Python3 编程')
     """
-    return _SIGNED_NAME.sub(lambda name: f"{name[0].rstrip(SIGNS)}{_SPELT[name[0][-1]]} ", text)
+    spaced = _TOUCHING.sub(r"\1\2 ", _narrow(text))
+    return _SIGNED_NAME.sub(lambda name: f"{name[0].rstrip(SIGNS)}{_SPELT[name[0][-1]]} ", spaced)
+
+
+def _narrow(text: str) -> str:
+    """Return a text whose wide signs, and the letters and digits with them, are ASCII; one for one, so places stay."""
+    return text.translate(_NARROW) if _WIDE_SIGNS.search(text) else text
 
 
 def words_of(text: str) -> list[Word]:
     """Return the words in order, without elided articles (``l'eau`` gives ``eau``) and possessive endings."""
     found = []
-    for match in _WORD.finditer(text):
+    for match in _WORD.finditer(_narrow(text)):
         word, start, end = match.group(), match.start(), match.end()
         elided = _ELIDED.match(word)
         if elided:
