@@ -32,7 +32,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from infra.local.answer import run
 from infra.local.postgres import EmbeddedPostgres, default_binaries
-from infra.local.state import SAMPLES_PORT, State, folder_argument, kept_environment, run_command
+from infra.local.state import RUN, SAMPLES_PORT, State, folder_argument, kept_environment, run_command
 from infra.local.swap import beside, mend, refuse_pooler, replacing, swap
 from siftline.kit.database_address import DatabaseAddress
 from siftline.kit.db import Connection
@@ -205,16 +205,17 @@ def database_of(folder: Path, *, idle: bool) -> Iterator[tuple[str, Path | None]
     if not idle and not (folder / "postgres" / "data" / "PG_VERSION").exists():
         raise SetUpError(f"There is no Siftline data in {folder}.")
     with closing(State(folder)) as state:
-        if state.take():
+        if state.take("make restore" if idle else "make backup"):
             pg_bin = LocalSettings().pg_bin
             with EmbeddedPostgres(folder / "postgres", binaries=Path(pg_bin) if pg_bin else None) as server:
                 if not idle:
                     mend(server.url(), _DATABASE)
                     create_database(server.url(), _DATABASE)
                 yield server.url(_DATABASE), folder
-        elif idle:
-            raise SetUpError(f"make run is using {folder}: stop it first (Ctrl-C).")
         else:
+            state.refuse_others()
+            if idle:
+                raise SetUpError(f"{RUN} is using {folder}: stop it first (Ctrl-C).")
             yield kept_environment(folder)["DATABASE_URL"], folder
 
 

@@ -5,6 +5,7 @@ hundreds of them all there are. Who asks for much and reads nothing would keep t
 that were answered and are kept open make room where there are many.
 """
 
+import json
 import socket
 import struct
 import time
@@ -15,6 +16,7 @@ from typing import Any
 
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]  # it ships no types
 from waitress.parser import HTTPRequestParser, ParsingError  # type: ignore[import-untyped]  # it ships no types
+from waitress.task import ErrorTask  # type: ignore[import-untyped]  # it ships no types
 from waitress.utilities import RequestHeaderFieldsTooLarge  # type: ignore[import-untyped]  # it ships no types
 
 from siftline.net.loopback import HALF_SENT_S
@@ -68,6 +70,21 @@ class _OneRequest(HTTPRequestParser):  # type: ignore[misc]  # it ships no types
         return len(data)
 
 
+class _Refusal(ErrorTask):  # type: ignore[misc]  # it ships no types
+    """Answers a request that is none, as API Gateway words what it answers itself."""
+
+    def execute(self) -> None:
+        """Write the answer."""
+        error = self.request.error
+        advice = ": percent-encode what is not ASCII (curl -G --data-urlencode)" if error.body == "Bad URI" else ""
+        body = json.dumps({"message": f"{error.reason}: {error.body}{advice}"}).encode()
+        self.status = f"{error.code} {error.reason}"
+        self.response_headers.append(("Content-Type", "application/json"))
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
 class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
     """A connection whose requests must each be whole ``patience_s`` after their first byte, sooner in a crowd.
 
@@ -75,6 +92,8 @@ class ImpatientChannel(HTTPChannel):  # type: ignore[misc]  # it ships no types
     to be taken, a byte of it every ``UNTAKEN_S`` at least, and only then is the next request read: so no more than one
     answer waits for anybody.
     """
+
+    error_task_class = _Refusal
 
     def __init__(
         self,

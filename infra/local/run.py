@@ -79,10 +79,17 @@ def main(arguments: list[str] | None = None) -> int:
         options = _options(readable(sys.argv[1:] if arguments is None else arguments))
         check_settings()
         state = State(options.folder)
-    except (SetUpError, OSError) as error:
+        taken = state.take()
+        if not taken:
+            with closing(state):
+                state.refuse_others()
+    except OSError as error:
+        print(f"siftline: {options.folder} cannot be used: {error.strerror}.", file=sys.stderr)
+        return 1
+    except SetUpError as error:
         print(f"siftline: {error}", file=sys.stderr)
         return 1
-    if not state.take():
+    if not taken:
         where = f", at {state.address}" if state.address else ""
         print(f"Siftline is already running here{where}. Stop it with Ctrl-C where it was started.", file=sys.stderr)
         return 1
@@ -161,6 +168,11 @@ def _read_named_files() -> None:
             from siftline.resolve.providers import CsvNames  # noqa: PLC0415  -- as above
 
             CsvNames(Path(file)).load()
+        for name in ("TOPIC_MODEL_URI", "ENTITY_MODEL_URI"):
+            if (uri := given.get(name)) and not uri.startswith("s3://"):
+                from siftline.models.model_folders import ModelFolder  # noqa: PLC0415  -- as above
+
+                ModelFolder(uri, MODEL)
     except ConfigurationError as error:
         raise SetUpError(error.detail) from error
 

@@ -12,6 +12,7 @@ from infra.local.processes import end_pid, started_at
 from siftline.operate.set_up_error import SetUpError
 
 _USUAL = Path(__file__).resolve().parents[2] / ".local"
+RUN = "make run"
 SAMPLES_PORT = "samples.port"
 """The file in a folder that says where its samples are served."""
 
@@ -28,19 +29,29 @@ class State:
         self._address_file = self.folder / "address"
         self._processes_file = self.folder / "processes.json"
         self._processes: dict[str, tuple[int, str]] = {}
-        self._lock = (self.folder / "run.lock").open("w")
+        self._lock = (self.folder / "run.lock").open("a+")
 
     def close(self) -> None:
         """Let the folder go, as the end of the process does."""
         self._lock.close()
 
-    def take(self) -> bool:
-        """Take the folder for this process's life; ``False`` when another supervisor has it."""
+    def take(self, command: str = RUN) -> bool:
+        """Take the folder for this process's life; ``False`` when another has it. ``command`` is told to others."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        self._lock.truncate(0)
+        self._lock.write(command)
+        self._lock.flush()
         return True
+
+    def refuse_others(self) -> None:
+        """Raise ``SetUpError`` where it is another command than ``make run`` that has the folder."""
+        self._lock.seek(0)
+        command = self._lock.read()
+        if command not in {"", RUN}:  # nothing stands there for the moment between lock and name
+            raise SetUpError(f"{command} is using {self.folder}: wait until it has ended.")
 
     @property
     def address(self) -> str:
@@ -104,16 +115,17 @@ def running_environment(folder: Path) -> dict[str, str]:
     """Return what the programs that run in a folder were given. Raises ``SetUpError`` where none run."""
     kept = kept_environment(folder)
     with closing(State(folder)) as state:
-        if state.take():
+        if state.take("another command"):
             raise SetUpError(
-                f"make run is not running in {folder}: start it in another terminal (`{run_command(folder)}`) first."
+                f"{RUN} is not running in {folder}: start it in another terminal (`{run_command(folder)}`) first."
             )
+        state.refuse_others()
     return kept
 
 
 def run_command(folder: Path) -> str:
     """Return what to type so that Siftline runs in a folder."""
-    return "make run" + folder_argument(folder)
+    return RUN + folder_argument(folder)
 
 
 def folder_argument(folder: Path) -> str:

@@ -20,7 +20,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from infra.local import backup, furnish, swap
+from infra.local import backup, furnish, run, swap
 from infra.local.backup import back_up, main
 from infra.local.postgres import EmbeddedPostgres
 from infra.local.state import State
@@ -713,6 +713,26 @@ def test_nothing_is_restored_under_a_system_that_runs(
     assert main(["--from", str(out), "--folder", str(tmp_path / "local"), "--yes"]) == 1
     assert "make run is using" in capsys.readouterr().err
     running.close()
+
+
+def test_a_backup_waits_for_no_other_and_says_which_command_has_the_folder(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    out, folder = tmp_path / "all.tar", tmp_path / "local"
+    back_up(filled, out)
+    other = State(folder)
+    assert other.take("make restore")
+    (folder / "postgres" / "data").mkdir(parents=True)
+    (folder / "postgres" / "data" / "PG_VERSION").write_text("18\n")
+    for command in (["--out", str(tmp_path / "b.tar")], ["--from", str(out), "--yes"]):
+        assert main([*command, "--folder", str(folder)]) == 1
+        assert capsys.readouterr().err == f"make restore is using {folder}: wait until it has ended.\n"
+    assert run.main(["--folder", str(folder)]) == 1
+    assert capsys.readouterr().err == f"siftline: make restore is using {folder}: wait until it has ended.\n"
+    other.close()
+    assert run.main(["--folder", "/dev/null"]) == 1
+    assert capsys.readouterr().err == "siftline: /dev/null cannot be used: File exists.\n"
 
 
 def test_a_file_has_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Who ends no request, or takes no answer, is dropped after ten seconds, on real sockets; who is idle is not."""
 
+import json
 import select
 import socket
 import threading
@@ -260,6 +261,24 @@ def test_a_body_of_two_lengths_is_refused_and_nothing_behind_it_is_read(server, 
         said = everything(connection)
     assert said.startswith((b"HTTP/1.1 400", b"HTTP/1.0 400"))
     assert said.count(b"HTTP/1.") == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        (
+            "GET /?q=münchen HTTP/1.1",
+            "Bad Request: Bad URI: percent-encode what is not ASCII (curl -G --data-urlencode)",
+        ),
+        ("POST / HTTP/1.1\r\nContent-Length: many", "Bad Request: Content-Length is invalid"),
+    ],
+)
+def test_a_request_that_is_none_is_answered_in_the_gateways_form(server, head, told):
+    with connected(server) as connection:
+        connection.sendall(head.encode() + b"\r\nHost: localhost\r\n\r\n")
+        headers, _, body = everything(connection).partition(b"\r\n\r\n")
+    assert b"Content-Type: application/json" in headers
+    assert json.loads(body) == {"message": told}
 
 
 def test_a_body_in_chunks_is_read(server):

@@ -351,10 +351,11 @@ def test_settings_that_cannot_be_used_are_said_at_once_and_nothing_starts(tmp_pa
         ("LOCAL_HOSTS", '["a..b"]'), ("WORKER_THREADS", '{"analyse": 4}'),
         ("HOST_PER_MINUTE", '{"": 1}'), ("HOST_PER_MINUTE", '{"a.example": 1e308}'),
         ("REFRESH_MAX_MINUTES", "5"),
+        ("ENTITY_CSV", ""),
     ],
 )  # fmt: skip
 def test_a_setting_by_which_nothing_would_be_done_is_refused(tmp_path, name, value):
-    result = _run("--folder", str(tmp_path / "data"), **{name: value})
+    result = _run("--folder", str(tmp_path / "data"), **{"ENTITY_PROVIDERS": "csv", "ENTITY_CSV": "x.csv", name: value})
     assert (result.returncode, result.stdout) == (1, "")
     [_, told] = result.stderr.splitlines()
     assert told.startswith(f"  {name.upper()}: ")
@@ -366,6 +367,8 @@ def test_a_setting_by_which_nothing_would_be_done_is_refused(tmp_path, name, val
         ("TOPICS_FILE", None, "TOPICS_FILE: There is no file {}."),
         ("TOPICS_FILE", "topics = 3", "{}"),
         ("ENTITY_CSV", None, "ENTITY_CSV: There is no file {}."),
+        ("TOPIC_MODEL_URI", None, "There is no model in {}: it has no manifest.json."),
+        ("ENTITY_MODEL_URI", "no folder", "There is no model in {}: it has no manifest.json."),
         ("ENTITY_CSV", "name,id\nAcme,\n", "line 2: each row needs a name and an id."),
     ],
 )

@@ -68,12 +68,16 @@ def test_a_name_that_somebody_has_is_refused_whatever_its_case(
     assert "make user TOKEN='aDA'" in said.err
 
 
-@pytest.mark.parametrize("name", ["a" * 201, "\u200b"])
-def test_a_name_that_the_api_would_refuse_is_refused(url: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "told"), [("a" * 201, "At most 200 characters"), ("\u200b", "Must contain a visible character")]
+)
+def test_a_name_that_the_api_would_refuse_is_refused(
+    url: str, name: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--name", name]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("Invalid name. ")
+    assert said.err == f"Invalid name. {told}.\n"
     assert main(["--name", "a" * 200]) == 0
 
 

@@ -186,9 +186,8 @@ def _local_manifest(folder: Path) -> bytes:
     try:
         return (folder / MANIFEST).read_bytes()
     except OSError as error:
-        raise ModelMissingError(
-            f"There is no model in {folder}. `make run` and `make test` assemble it; MODEL_URI sets another location."
-        ) from error
+        advice = "`make run` assembles the default one in .local/model."
+        raise ModelMissingError(f"There is no model in {folder}: it has no {MANIFEST}. {advice}") from error
 
 
 def _parse(raw: bytes, uri: str) -> Manifest:

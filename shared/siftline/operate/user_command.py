@@ -22,6 +22,7 @@ from siftline.kit.db import Connection, Database, SingleConnection
 from siftline.kit.errors import SiftlineError
 from siftline.operate.command_line import counted, same_place
 from siftline.operate.set_up_error import SetUpError
+from siftline.settings.fault_words import sentence
 from siftline.settings.functions import DatabaseSettings, UserSettings
 
 
@@ -146,8 +147,8 @@ def _name(text: str) -> str:
     try:
         return TypeAdapter[str](Name).validate_python(text)
     except ValidationError as error:
-        [fault] = error.errors(include_url=False, include_context=False, include_input=False)
-        raise SetUpError(f"Invalid name. {fault['msg'].removeprefix('Value error, ')}.") from error
+        [fault] = error.errors(include_url=False)
+        raise SetUpError(f"Invalid name. {sentence(fault)}.") from error
 
 
 def confirm(question: str, otherwise: str) -> None:

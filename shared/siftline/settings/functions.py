@@ -587,7 +587,9 @@ class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings):
     """The ``resolve`` function."""
 
     entity_csv: str = Field(
-        default="", description="CSV file for csv: columns name, id, aliases (separated by vertical bars)"
+        default="",
+        validate_default=True,
+        description="CSV file for csv: columns name, id, aliases (separated by vertical bars)",
     )
     gleif_url: BaseUrl = Field(default="https://api.gleif.org", description="Base URL of GLEIF's API")
     wikidata_url: BaseUrl = Field(default="https://www.wikidata.org", description="Base URL of Wikidata's API")
@@ -597,6 +599,13 @@ class ResolveSettings(ConsumerSettings, HttpSettings, EntitySettings):
     provider_requests_per_day: int = Field(
         default=2_000, ge=1, le=1_000_000, description="Requests to one provider in a day (UTC)"
     )
+
+    @field_validator("entity_csv")
+    @classmethod
+    def _given(cls, value: str, known: ValidationInfo) -> str:
+        if not value and "csv" in known.data.get("entity_providers", "").split(","):
+            raise ValueError("must be set where ENTITY_PROVIDERS names csv")
+        return value
 
 
 class ClusterSettings(ConsumerSettings):
