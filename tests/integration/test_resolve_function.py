@@ -84,17 +84,22 @@ def test_the_command_asks_nobody_where_no_provider_is_set(
         assert connection.execute("select count(*) from jobs").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("file", ["", "/nowhere/names.csv"], ids=["none", "missing"])
 @pytest.mark.parametrize("arguments", [["--dry-run"], []], ids=["dry", "wet"])
-def test_the_command_says_that_there_is_no_file_of_names(
-    variables: dict[str, str],
-    database: Database,
-    capsys: pytest.CaptureFixture[str],
-    file: str,
-    arguments: list[str],
+def test_the_command_says_that_a_file_of_names_has_to_be_set(
+    variables: dict[str, str], database: Database, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     make_entity(database)
-    with environment(variables | {"ENTITY_CSV": file}):
+    with environment(variables | {"ENTITY_CSV": ""}):
+        assert resolve.main(arguments) == 1
+    assert capsys.readouterr() == ("", "ENTITY_CSV: must be set where ENTITY_PROVIDERS names csv.\n")
+
+
+@pytest.mark.parametrize("arguments", [["--dry-run"], []], ids=["dry", "wet"])
+def test_the_command_says_that_there_is_no_file_of_names(
+    variables: dict[str, str], database: Database, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    make_entity(database)
+    with environment(variables | {"ENTITY_CSV": "/nowhere/names.csv"}):
         assert resolve.main(arguments) == 1
 
     told = capsys.readouterr()
