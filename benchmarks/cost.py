@@ -97,9 +97,9 @@ def _tell_months(
 ) -> None:
     """Say what a month costs idle and for so many users, and how much of each limit they need."""
     template = Template.read(ROOT / "template.yaml")
-    watched = load(ROOT / "infra" / "observability.yaml")["Resources"].values()
-    alarms = sum(resource["Type"] == "AWS::CloudWatch::Alarm" for resource in watched)
-    api = load(ROOT / "template.yaml")["Resources"]["HttpApi"]["Properties"]
+    stacks = [load(ROOT / name)["Resources"] for name in ("template.yaml", "infra/observability.yaml")]
+    alarms = sum(body["Type"] == "AWS::CloudWatch::Alarm" for resources in stacks for body in resources.values())
+    api = stacks[0]["HttpApi"]["Properties"]
     through = api["DefaultRouteSettings"]["ThrottlingRateLimit"]
     assumed = {**_PER_REQUEST_MS, "schedule": ASSUMED["ms of a tick"], "search": _SEARCH_MS}
     units = {}

@@ -7,6 +7,7 @@ Migrations are safe while the code before them runs, so they go first, except fo
 
 import io
 import subprocess
+import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.local.answer import run
 from infra.package import stage_parameters
+from infra.releases import remember, versions
 from infra.smoke import smoke
 from infra.stage import ROOT, Stage
 from infra.upload_model import upload
@@ -25,7 +27,7 @@ from siftline.operate.command_line import Parser
 from siftline.operate.set_up_error import SetUpError
 from siftline.settings.functions import process_environment
 
-_BUILT = ROOT / ".aws-sam" / "build"
+BUILT = ROOT / ".aws-sam" / "build"
 _SAM = ROOT / ".local" / "tools" / "bin" / "sam"
 _MODEL = ROOT / ".local" / "model"
 
@@ -45,10 +47,17 @@ def deploy(stage: Stage, built: Path, parameters: Mapping[str, str]) -> str:
     Raises ``SetUpError``.
     """
     is_new = not stage.outputs()
+    parameters = {"Release": _release(), **parameters}
+    before = {} if is_new else versions(stage)
     if not is_new:
         stage.renew_operate(zipped(built / "OperateFunction"))
         print(f"Before the new code: {stage.do('migrate').strip()}", flush=True)
+    if any(found.live != found.deployed for found in before.values()):
+        # CodeDeploy shifts only from the version that the stack takes for live.
+        print(f"{stage.name} was rolled back: this release goes live at once, without a canary.", flush=True)
+        parameters["ReleasePreference"] = "AllAtOnce"
     sam_deploy(stage, built, parameters, is_new=is_new)
+    remember(stage, before)
     if is_new:
         print(stage.do("migrate").strip(), flush=True)
         if "DatabaseCluster" in stage.outputs():
@@ -64,7 +73,7 @@ def sam_deploy(stage: Stage, built: Path, parameters: Mapping[str, str], *, is_n
     command = [str(_SAM), "deploy", "--template-file", str(built / "template.yaml"), "--config-env", stage.name]
     command += ["--config-file", str(ROOT / "samconfig.toml"), "--no-confirm-changeset", "--no-fail-on-empty-changeset"]
     # Those on a command line take the place of all in the file.
-    every = {**stage_parameters(stage.name), **parameters}
+    every = {"Release": _release(), **stage_parameters(stage.name), **parameters}
     if is_new:
         command += ["--on-failure", "DELETE"]
         every["DatabaseDeletionProtection"] = "false"
@@ -74,6 +83,11 @@ def sam_deploy(stage: Stage, built: Path, parameters: Mapping[str, str], *, is_n
     if done.returncode:
         left = "Nothing of it is left" if is_new else "What ran before still runs"
         raise SetUpError(f"SAM did not deploy it: see above. {left}.")
+
+
+def _release() -> str:
+    """Return the number of a release. Each has ten digits, as many as SAM tells releases apart by."""
+    return f"{time.time():.0f}"
 
 
 def bring_model(stage: Stage, folder: Path) -> None:
@@ -107,7 +121,7 @@ def main(arguments: list[str]) -> int:
     """Deploy as the command line says; return the exit code."""
     parser = Parser(prog="make deploy", description=__doc__)
     parser.add_argument("--stage", required=True, help="a stage of samconfig.toml")
-    parser.add_argument("--built", type=Path, default=_BUILT, help="what sam build has built")
+    parser.add_argument("--built", type=Path, default=BUILT, help="what sam build has built")
     parser.add_argument("--page", help="page that the smoke test saves; empty: no smoke test")
     chosen = parser.parse_args(arguments)
     stage = Stage(chosen.stage)

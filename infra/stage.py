@@ -67,6 +67,14 @@ class Stage:
         """Return the parameters that it was deployed with; none where it is not. Raises ``SetUpError``."""
         return {one["ParameterKey"]: one["ParameterValue"] for one in self._described().get("Parameters", [])}
 
+    def resources(self, kind: str) -> list[str]:
+        """Return the physical ids of its stack's resources of one type. Raises ``SetUpError``."""
+        client = self.client("cloudformation")
+        with answered(client, f"The stack {self.stack} cannot be looked at"):
+            pages = client.get_paginator("list_stack_resources").paginate(StackName=self.stack)
+            found = [resource for page in pages for resource in page["StackResourceSummaries"]]
+        return [resource["PhysicalResourceId"] for resource in found if resource["ResourceType"] == kind]
+
     def _described(self) -> dict[str, Any]:
         client = self.client("cloudformation")
         with answered(client, f"The stack {self.stack} cannot be looked at"):

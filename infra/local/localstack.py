@@ -18,24 +18,25 @@ import boto3
 import yaml
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.deploy import BUILT, sam_deploy
 from infra.local.answer import run_writing
 from infra.local.furnish import FIRST_USER, told
 from infra.local.sam_environment import COMPOSE_AWS_URL
 from infra.local.sample_rows import add_sample_rows
 from infra.package import stage_parameters
+from infra.stage import Stage
 from infra.upload_model import upload
 from siftline.jobs.deletions_store import find
 from siftline.kit.db import SingleConnection
 from siftline.operate.migrate import migrate
 from siftline.operate.set_up_error import SetUpError
 from siftline.operate.user_command import make_user, reissue
-from siftline.settings.functions import process_environment
+from siftline.settings.functions import environment, process_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE_FILE = ROOT / "infra" / "local" / "compose.yaml"
 STAGE = "local"
 MODEL = ROOT / ".local" / "model"
-SAM = ROOT / ".local" / "tools" / "bin" / "sam"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
 _TOKEN = "LOCALSTACK_AUTH_TOKEN"  # noqa: S105  -- the name of a variable
 _SAMPLE_TOKEN_LIVES = timedelta(days=3650)  # in a database whose password stands in compose.yaml
@@ -56,7 +57,8 @@ def main(arguments: list[str], out: TextIO) -> int:
         migrate(database_url)
     put_model(aws_url, parameters)
     _run(["make", "build", f"STAGE={STAGE}"])
-    _run([str(SAM), "deploy", "--config-env", STAGE], {**CREDENTIALS, "AWS_ENDPOINT_URL": aws_url})
+    with environment({**CREDENTIALS, "AWS_ENDPOINT_URL": aws_url}):
+        sam_deploy(Stage(STAGE), BUILT, {})
     print(f"API    {api_url(aws_url)}\nToken  {first_token(database_url)}", file=out)
     return 0
 
@@ -109,9 +111,8 @@ def _client(service: str, aws_url: str) -> Any:
     )
 
 
-def _run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
-    environment = {**process_environment(), "SAM_CLI_TELEMETRY": "0", **(variables or {})}
-    if code := subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
+def _run(command: Sequence[str]) -> None:
+    if code := subprocess.run(command, cwd=ROOT, env=process_environment(), check=False).returncode:
         raise SetUpError(f"`{' '.join(command)}` ended with code {code}: see above.")
 
 

@@ -20,7 +20,7 @@ from tests.packing import ARCHITECTURE, ROOT, RUNTIME
 SAM = ROOT / ".local" / "tools" / "bin" / "sam"
 MINISTACK_PYTHON = ROOT / ".local" / "ministack-sam" / "bin" / "python"
 STAGE = Stage("local")
-_FUNCTION_IN_URI = re.compile(r"\$\{(\w+)\.Arn\}|\"Fn::GetAtt\": \[\"(\w+)\"|:function:\$\{(\w+)\}")
+_ALIAS_IN_URI = re.compile(r"functions/\$\{([A-Z]\w+)\}|:function:\$\{(\w+)\}:(\w+)")
 TARGET = {"Runtime": RUNTIME, "Architecture": ARCHITECTURE}
 """Parameters that are what this machine can run."""
 API_BODY = "AWS::ApiGatewayV2::Api.Body"
@@ -70,13 +70,11 @@ def deploy(built: Path, aws: MiniStack, parameters: Mapping[str, str]) -> Deploy
 
 def _import_body(deployed: Deployed, body: Mapping[str, Any]) -> None:
     """Make the integrations, routes and authorizer of an HTTP API's OpenAPI body, as API Gateway does on import."""
-    gateway, functions = deployed.client("apigatewayv2"), deployed.client("lambda")
-    api_id = deployed.resources["HttpApi"]
+    gateway, api_id = deployed.client("apigatewayv2"), deployed.resources["HttpApi"]
 
     def arn(uri: Mapping[str, Any]) -> str:
-        (names,) = _FUNCTION_IN_URI.findall(json.dumps(uri))
-        name = deployed.resources["".join(names)]
-        return str(functions.get_function(FunctionName=name)["Configuration"]["FunctionArn"])
+        [(alias, function, name)] = _ALIAS_IN_URI.findall(json.dumps(uri))
+        return deployed.resources[alias or f"{function}Alias{name}"]
 
     def invocation(uri: Mapping[str, Any]) -> str:
         return f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{arn(uri)}/invocations"

@@ -22,6 +22,7 @@ from infra.local.aws import CREDENTIALS, MiniStack
 from infra.local.localstack import first_token, put_model
 from infra.local.samples import SampleServer
 from infra.package import stage_parameters
+from infra.releases import LIVE
 from infra.smoke import smoke
 from siftline.contracts import Tick
 from siftline.kit.db import SingleConnection
@@ -52,9 +53,16 @@ def built() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def deployed(
-    built: Path, tmp_path_factory: pytest.TempPathFactory, database_url: str, qdrant_url: str
-) -> Iterator[Deployed]:
+def parameters(database_url: str, qdrant_url: str) -> dict[str, str]:
+    """What the template is deployed with."""
+    own = {"DatabaseUrl": database_url, "QdrantUrl": qdrant_url}
+    return {
+        **stage_parameters("local"), **own, **TARGET, "ClusteringsEnabled": "false", "AlarmEmail": "ops@news.example",
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def deployed(built: Path, parameters: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     """The whole template, deployed."""
     if not (MODEL / "manifest.json").exists():
         pytest.fail(f"{MODEL} holds no model; `make test` assembles it")
@@ -64,13 +72,9 @@ def deployed(
         MiniStack(MINISTACK_PYTHON, home, persists=False, everything=True) as aws,
         environment({**CREDENTIALS, "AWS_ENDPOINT_URL": aws.endpoint}),
     ):
-        parameters = {**stage_parameters("local"), "DatabaseUrl": database_url, "QdrantUrl": qdrant_url}
         put_model(aws.endpoint, parameters)
-        stack = deploy(
-            built, aws, {**parameters, **TARGET, "ClusteringsEnabled": "false", "AlarmEmail": "ops@news.example"}
-        )
-        _give_time(stack)
-        _allow_loopback(stack, "api", "fetch", "ingest")
+        stack = deploy(built, aws, parameters)
+        _adapt(stack)
         yield stack
 
 
@@ -128,7 +132,8 @@ def test_a_message_that_makes_no_sense_is_parked_with_its_cause(deployed: Deploy
 def test_the_clock_function_runs_its_ticks(deployed: Deployed, anyone: httpx.Client) -> None:
     for tick in Tick:
         payload = json.dumps({"tick": tick.value}).encode()
-        answer = deployed.client("lambda").invoke(FunctionName=deployed.resources["ScheduleFunction"], Payload=payload)
+        live = deployed.resources["ScheduleFunctionAliaslive"]
+        answer = deployed.client("lambda").invoke(FunctionName=live, Payload=payload)
         counts = json.loads(answer["Payload"].read())
 
         assert "FunctionError" not in answer, counts
@@ -167,7 +172,8 @@ def test_what_ministack_ignores_is_known_and_written_down(deployed: Deployed) ->
 def test_schedules_and_alarms_are_deployed_in_the_states_that_the_switches_say(deployed: Deployed) -> None:
     rules = deployed.client("events").list_rules()["Rules"]
     pages = deployed.client("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNamePrefix="siftline-local-")
-    alarms = [alarm for page in pages for alarm in page["MetricAlarms"]]
+    found = [alarm for page in pages for alarm in page["MetricAlarms"]]
+    alarms = [alarm for alarm in found if not alarm["AlarmName"].startswith("siftline-local-release-")]
 
     states = {rule["Name"]: rule["State"] for rule in rules if rule.get("ScheduleExpression")}
     assert sorted(states.values()) == ["DISABLED"] * 2 + ["ENABLED"] * 6
@@ -242,21 +248,23 @@ def test_a_further_deployment_begins_with_the_new_migrations(deployed: Deployed,
     assert STAGE.do("migrate") == "The database is up to date.\n"
 
 
-def _give_time(stack: Deployed) -> None:
-    """Let functions run for longer than the template does: this machine may be many times slower than Lambda's."""
+def _adapt(stack: Deployed) -> None:
+    """Publish the functions with more time than the template gives them, and let them fetch from loopback.
+
+    This machine may be many times slower than Lambda's.
+    """
     functions = stack.client("lambda")
     for name, function in stack.resources.items():
         if name.endswith("Function"):
-            functions.update_function_configuration(FunctionName=function, Timeout=600)
-
-
-def _allow_loopback(stack: Deployed, *names: str) -> None:
-    functions = stack.client("lambda")
-    for name in names:
-        function = stack.resources[f"{name.title()}Function"]
-        variables = functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
-        variables["HTTP_ALLOW_LOOPBACK"] = "true"
-        functions.update_function_configuration(FunctionName=function, Environment={"Variables": variables})
+            variables = functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
+            if name in {"ApiFunction", "FetchFunction", "IngestFunction"}:
+                variables["HTTP_ALLOW_LOOPBACK"] = "true"
+            functions.update_function_configuration(
+                FunctionName=function, Timeout=600, Environment={"Variables": variables}
+            )
+            if f"{name}Alias{LIVE}" in stack.resources:
+                version = functions.publish_version(FunctionName=function)["Version"]
+                functions.update_alias(FunctionName=function, Name=LIVE, FunctionVersion=version)
 
 
 def _until_ready(api: httpx.Client, headers: dict[str, str], item_id: str) -> dict[str, Any]:

@@ -246,14 +246,15 @@ def test_every_line_of_the_access_log_is_json_whatever_is_in_it() -> None:
         written(log.replace("$context.error.responseType", "$context.error.message"), told_by_strangers)
 
 
-def test_requests_refused_for_their_number_are_counted_from_the_access_log_under_our_dimensions() -> None:
+@pytest.mark.parametrize(("metric", "statuses"), [("TooManyRequests", "429"), ("ServerErrors", "5*")])
+def test_answers_are_counted_from_the_access_log_under_our_dimensions(metric: str, statuses: str) -> None:
     log = document()["Resources"]["HttpApi"]["Properties"]["AccessLogSettings"]["Format"]["Fn::Sub"]
     line = json.loads(re.sub(r"\$context\.[\w.]+", "-", log))
-    (counted,) = resources("AWS::Logs::MetricFilter").values()
+    counted = resources("AWS::Logs::MetricFilter")[f"{metric}Filter"]
     (made,) = counted["MetricTransformations"]
 
-    assert counted["FilterPattern"] == '{ $.status = "429" }'
-    assert (made["MetricNamespace"], made["MetricName"]) == (NAMESPACE, "TooManyRequests")
+    assert counted["FilterPattern"] == f'{{ $.status = "{statuses}" }}'
+    assert (made["MetricNamespace"], made["MetricName"]) == (NAMESPACE, metric)
     assert {one["Key"]: line[one["Value"].removeprefix("$.")] for one in made["Dimensions"]} == {
         "service": SERVICE,
         "stage": STAGE,

@@ -228,6 +228,8 @@ def test_roles_are_assumed_by_what_runs_under_them_alone_and_inherit_no_policy_o
             for key, service in users.items()
             if key in body.get("Properties", {})
         }
+        if "Globals" in stack:
+            used[logical_id(stack["Globals"]["Function"]["DeploymentPreference"]["Role"])] = "codedeploy"
         roles = {
             name: body["Properties"] for name, body in stack["Resources"].items() if body["Type"] == "AWS::IAM::Role"
         }
@@ -258,7 +260,7 @@ def test_fargate_may_fetch_a_tasks_image_read_its_secrets_and_write_its_log_and_
 
 
 def test_every_role_and_policy_of_the_template_is_used() -> None:
-    text = json.dumps(document()["Resources"])
+    text = json.dumps([document()["Globals"], document()["Resources"]])
 
     for kind in ("AWS::IAM::Role", "AWS::IAM::ManagedPolicy"):
         for name in resources(kind):

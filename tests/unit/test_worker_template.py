@@ -69,6 +69,7 @@ Resources:
         Authorizers:
           Token: {FunctionArn: !GetAtt Authorize.Arn, Identity: {Headers: [Authorization], ReauthorizeEvery: 60}}
           ByName: {FunctionArn: !Sub "arn:${AWS::Partition}:lambda:x:1:function:${Authorize}"}
+          ByAlias: {FunctionArn: !Sub "arn:${AWS::Partition}:lambda:x:1:function:${Authorize}:live"}
   MainQueue:
     Type: AWS::SQS::Queue
     Properties:
@@ -152,7 +153,8 @@ def test_routes_have_the_default_authorizer_unless_they_say_none(read):
     ]
     token = template.authorizers()["Token"]
     assert (token.function.name, token.identity_headers, token.ttl_s) == ("authorize", ("authorization",), 60)
-    assert template.authorizers()["ByName"].function.name == "authorize"
+    for name in ("ByName", "ByAlias"):
+        assert template.authorizers()[name].function.name == "authorize"
 
 
 def test_the_variable_that_carries_a_queues_url_is_found_by_its_reference(read):

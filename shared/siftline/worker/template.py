@@ -22,7 +22,7 @@ _PSEUDO_PARAMETERS = {
     "AWS::StackName": "siftline-local",
 }
 _VARIABLE = re.compile(r"\$\{(!?)([^}]+)\}")
-_ARN_BY_NAME = re.compile(r".*:function:\$\{(\w+)\}")
+_ARN_BY_NAME = re.compile(r".*:function:\$\{(\w+)\}(:\w+)?")
 _TRUE = ("true", "1", "yes")
 _SERVERLESS_FUNCTION = "AWS::Serverless::Function"
 _LAMBDA_TIMEOUT_S = 3
@@ -413,7 +413,10 @@ def _logical_id(value: Any) -> str:
 
 
 def _function_of_arn(value: Any) -> str:
-    """Return the logical id of the function that an ARN names by ``Fn::GetAtt``, or by its name in an ``Fn::Sub``."""
+    """Return the logical id of the function that an ARN names by ``Fn::GetAtt``, or by its name in an ``Fn::Sub``.
+
+    The name may be followed by an alias.
+    """
     by_name = _ARN_BY_NAME.fullmatch(value.logical_id) if isinstance(value, Reference) else None
     return by_name[1] if by_name else _logical_id(value)
 
