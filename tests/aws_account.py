@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatch
 from functools import cache
 from typing import Any
 
@@ -25,7 +26,7 @@ from siftline.contracts import MESSAGE, Queue, Tick
 from siftline.worker.template import Evaluator, Template
 from tests import alarm_math
 from tests.alarm_math import Points
-from tests.house.reading import document, observability
+from tests.house.reading import document, observability, resources
 
 STAGE = "drilled"
 API, CLUSTER = "a1b2c3d4e5", "siftline-cluster"
@@ -171,20 +172,21 @@ class Account:
         for _ in range(taken):
             self._gateway("5xx", 1)
             self._gateway("Latency", self.integrations[integration])
+            self.logged(status="503")
         for _ in range(times - taken):
-            self._logged(status="429")
+            self.logged(status="429")
 
-    def _logged(self, *, status: str) -> None:
-        """Write an access log line, and count it where the template's metric filter takes it."""
+    def logged(self, *, status: str) -> None:
+        """Write an access log line, and count it where one of the template's metric filters takes it."""
         log = document()["Resources"]["HttpApi"]["Properties"]["AccessLogSettings"]["Format"]["Fn::Sub"]
         line = log.replace("${Stage}", STAGE).replace("$context.status", status)
         written = json.loads(re.sub(r"\$context\.[\w.]+", "-", line))
-        counted = document()["Resources"]["TooManyRequestsFilter"]["Properties"]
-        field, wanted = re.findall(r'\$\.(\w+) = "(\w+)"', counted["FilterPattern"])[0]
-        if written[field] == wanted:
-            (made,) = counted["MetricTransformations"]
-            dimensions = {one["Key"]: written[one["Value"].removeprefix("$.")] for one in made["Dimensions"]}
-            self.record(place(made["MetricNamespace"], made["MetricName"], dimensions), float(made["MetricValue"]))
+        for counted in resources("AWS::Logs::MetricFilter").values():
+            field, wanted = re.findall(r'\$\.(\w+) = "([\w*]+)"', counted["FilterPattern"])[0]
+            if fnmatch(written[field], wanted):
+                (made,) = counted["MetricTransformations"]
+                dimensions = {one["Key"]: written[one["Value"].removeprefix("$.")] for one in made["Dimensions"]}
+                self.record(place(made["MetricNamespace"], made["MetricName"], dimensions), float(made["MetricValue"]))
 
     def client(self, service: str) -> "Client":
         return Client(self, service)
