@@ -24,6 +24,10 @@ smoke: $(VENV)/.local ## save a page at a deployed stage, wait for it, find it, 
 	@$(COMMAND) infra.smoke --stage=$(call quoted,STAGE) $(TRIED)
 TRIED = $(if $(filter-out undefined,$(origin PAGE)),--page=$(call quoted,PAGE))
 
+.PHONY: rollback
+rollback: $(VENV)/.local ## make the release before live again at a deployed stage: STAGE=staging, YES=1 skips the question
+	@$(COMMAND) infra.rollback --stage=$(call quoted,STAGE) $(call flag,YES,yes)
+
 .PHONY: destroy
 destroy: $(VENV)/.local .local/tools/.ready ## delete a deployed stage, with a question: STAGE=staging, YES=1; says what is kept
 	@$(COMMAND) infra.destroy --stage=$(call quoted,STAGE) $(call flag,YES,yes)

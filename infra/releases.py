@@ -11,7 +11,6 @@ from typing import Any
 from infra.stage import Stage, answered
 
 LIVE, PREVIOUS = "live", "previous"
-_ALL: Mapping[str, Any] = {"AdditionalVersionWeights": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +62,12 @@ def _delete_unnamed(client: Any, function: str) -> None:
     published = {version["Version"] for page in pages for version in page["Versions"]} - {"$LATEST"}
     for version in published - named:
         client.delete_function(FunctionName=function, Qualifier=version)
+
+
+def go_back(stage: Stage, function: str, to: str) -> None:
+    """Make another version of a function live, at once and for all invocations. Raises ``SetUpError``."""
+    client = stage.client("lambda")
+    with answered(client, f"{function} could not be moved to version {to}"):
+        client.update_alias(
+            FunctionName=function, Name=LIVE, FunctionVersion=to, RoutingConfig={"AdditionalVersionWeights": {}}
+        )

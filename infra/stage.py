@@ -67,6 +67,10 @@ class Stage:
         """Return the parameters that it was deployed with; none where it is not. Raises ``SetUpError``."""
         return {one["ParameterKey"]: one["ParameterValue"] for one in self._described().get("Parameters", [])}
 
+    def is_updating(self) -> bool:
+        """Whether a deployment is under way, or being undone. Raises ``SetUpError``."""
+        return self._described().get("StackStatus") in {"UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS"}
+
     def resources(self, kind: str) -> list[str]:
         """Return the physical ids of its stack's resources of one type. Raises ``SetUpError``."""
         client = self.client("cloudformation")

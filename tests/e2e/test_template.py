@@ -5,9 +5,11 @@ model, Qdrant's engine and the page. What the template never sets is set here: t
 """
 
 import json
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,14 +17,15 @@ from typing import Any
 import httpx
 import pytest
 
+import infra.deploy
 from infra.alarms import alarms
-from infra.deploy import zipped
 from infra.drill import DRILLS, DrilledStage, hold
 from infra.local.aws import CREDENTIALS, MiniStack
 from infra.local.localstack import first_token, put_model
 from infra.local.samples import SampleServer
 from infra.package import stage_parameters
-from infra.releases import LIVE
+from infra.releases import LIVE, versions
+from infra.rollback import roll_back
 from infra.smoke import smoke
 from siftline.contracts import Tick
 from siftline.kit.db import SingleConnection
@@ -243,9 +246,66 @@ def test_a_smoke_test_that_fails_says_where_and_leaves_nothing(deployed: Deploye
     assert STAGE.do("user", "--list") == before
 
 
-def test_a_further_deployment_begins_with_the_new_migrations(deployed: Deployed, built: Path) -> None:
-    STAGE.renew_operate(zipped(built / "OperateFunction"))
-    assert STAGE.do("migrate") == "The database is up to date.\n"
+def test_a_bad_second_release_on_the_same_database_is_rolled_back(
+    deployed: Deployed,
+    built: Path,
+    parameters: dict[str, str],
+    anyone: httpx.Client,
+    reader: dict[str, str],
+    samples: SampleServer,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # GIVEN a release that has saved something
+    anyone.post("/v1/items", json={"url": samples.base_url + samples.articles()[0].path}, headers=reader)
+    first, items = versions(STAGE), _items(anyone, reader)
+    assert items
+
+    # WHEN one is deployed on its database whose API breaks down
+    with _broken(built, "api") as bad:
+        infra.deploy.deploy(STAGE, bad, parameters)
+        _adapt(deployed)
+    said = capsys.readouterr().out
+    assert "Before the new code: The database is up to date." in said
+    assert "local was rolled back: this release goes live at once" in said  # so it looks: _adapt moved the aliases
+
+    # THEN every function is live in a new version, and the version before is remembered
+    second = versions(STAGE)
+    assert set(second) == set(first)
+    assert {name: found.previous for name, found in second.items()} == {name: first[name].live for name in first}
+    assert anyone.get("/v1/items", headers=reader).status_code >= 500
+    # AND the other functions of the new release work on the same database
+    assert anyone.get("/v1/search", params={"q": "a"}, headers=reader).status_code == 200
+    # AND once it is rolled back, the API serves as before
+    roll_back(STAGE, yes=True)
+    assert {name: found.live for name, found in versions(STAGE).items()} == {name: first[name].live for name in first}
+    assert items <= _items(anyone, reader)
+
+
+@contextmanager
+def _broken(built: Path, name: str) -> Iterator[Path]:
+    """Yield a release with a function whose handler raises. Files are linked, not copied."""
+    with TemporaryDirectory(dir=ROOT / ".local", prefix="e2e-") as folder:
+        bad = Path(folder) / "built"
+        shutil.copytree(built, bad, copy_function=os.link)
+        handler = bad / f"{name.title()}Function" / "functions" / name / "app.py"
+        shutil.rmtree(handler.parent / "__pycache__", ignore_errors=True)
+        _rewrite(handler, "def handler(event, context):\n    raise RuntimeError('a bad release')\n")
+        # MiniStack's transform takes parameters for their defaults: it would publish only what has other code.
+        before, named, after = (bad / "template.yaml").read_text(encoding="utf-8").partition("\n  Release:\n")
+        _rewrite(bad / "template.yaml", before + named + after.replace("Default: ''", "Default: '2'", 1))
+        yield bad
+
+
+def _items(api: httpx.Client, headers: dict[str, str]) -> set[str]:
+    answer = api.get("/v1/items", headers=headers)
+    assert answer.status_code == 200, answer.text
+    return {item["id"] for item in answer.json()["items"]}
+
+
+def _rewrite(path: Path, text: str) -> None:
+    """Write a file anew, and not what other names of it lead to."""
+    path.unlink()
+    path.write_text(text, encoding="utf-8")
 
 
 def _adapt(stack: Deployed) -> None:
