@@ -1,6 +1,8 @@
 import threading
+import time
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,6 +21,7 @@ from siftline.kit.ids import new_id
 from tests.factories import claimed, embed, make_content, make_item, make_user
 
 MODEL = "tiny-1"
+WAITING = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 def bunch(centre: int, count: int, *, spread: float = 0.04, seed: int = 0) -> list[np.ndarray]:
@@ -270,6 +273,24 @@ def test_what_is_deleted_while_a_run_is_under_way_is_not_in_its_clusters(databas
 
     assert list(clusters(database, user).values()) == [set(partly[1:])]
     assert column(database, "select size from clusters") == [4]
+
+
+def test_a_content_that_is_being_deleted_is_waited_for_before_its_memberships_are_taken(database, user):
+    gone, *_ = hold(database, user, [*bunch(0, 6), *bunch(1, 6)])
+    run(database, user)
+    done = ClusterUser(database, Recipe()).process(claimed(user, JobType.CLUSTER_USER))
+    with ThreadPoolExecutor(1) as pool:
+        with database.transaction() as connection:
+            connection.execute("select from contents where id = %s for update", (gone,))
+            writing = pool.submit(write, database, done)
+            while not column(database, WAITING):
+                assert not writing.done(), "nobody waits"
+                time.sleep(0.01)
+            connection.execute("delete from items where content_id = %s", (gone,))
+            connection.execute("delete from contents where id = %s", (gone,))
+        writing.result()
+
+    assert sorted(map(len, clusters(database, user).values())) == [5, 6]
 
 
 def test_two_runs_of_one_user_leave_one_result(database, user):

@@ -137,6 +137,14 @@ insert into cluster_runs (id, user_id, model_version, parameters, quality, conte
 values (%(id)s, %(user_id)s, %(model_version)s, %(parameters)s, %(quality)s, %(contents)s, %(made_at)s)
 """
 
+# Before any cluster: who deletes a content holds it first, and its memberships, which go with it, then. Until we commit
+# none of these is deleted.
+_HOLD_CONTENTS = """
+select from contents where id = any(%(content_ids)b::uuid[]) or id in (
+  select m.content_id from cluster_memberships m join clusters k on k.id = m.cluster_id where k.user_id = %(user_id)s)
+order by url_key for key share
+"""
+
 _FORGET = "delete from clusters where user_id = %(user_id)s and id <> all(%(ids)b::uuid[])"
 
 # What another user's run could have made under the same id cannot be ours: ids are random.
@@ -163,16 +171,14 @@ delete from cluster_memberships using clusters
 where clusters.id = cluster_memberships.cluster_id and clusters.user_id = %(user_id)s
 """
 
-# Only what the user still holds; the lock keeps a content from being deleted before we commit.
+# Only what the user still holds.
 _FILL = """
 insert into cluster_memberships (cluster_id, content_id, distance, x, y)
 select new.cluster_id, new.content_id, new.distance, new.x, new.y
 from unnest(%(cluster_ids)b::uuid[], %(content_ids)b::uuid[], %(distances)b::float4[], %(xs)b::float4[],
             %(ys)b::float4[])
   as new (cluster_id, content_id, distance, x, y)
-join contents c on c.id = new.content_id
-where exists (select from items i where i.user_id = %(user_id)s and i.content_id = c.id)
-order by c.url_key for key share of c
+where exists (select from items i where i.user_id = %(user_id)s and i.content_id = new.content_id)
 """
 
 _DROP_UNFILLED = """
@@ -251,6 +257,9 @@ def write(
     lock(connection, user_id)
     if not user_exists(connection, user_id):
         return
+    connection.execute(
+        _HOLD_CONTENTS, {**user, "content_ids": [one for cluster in clusters for one in cluster.members]}
+    )
     connection.execute(
         _ADD_RUN,
         {
