@@ -80,6 +80,22 @@ def logical_id(value: Any) -> str:
     return str(value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0])
 
 
+def references(node: Any) -> Iterator[tuple[str, str]]:
+    """Yield resource and attribute of every ``GetAtt`` and ``Ref``, those within texts included; a ``Ref`` has none."""
+    if isinstance(node, dict):
+        if isinstance(node.get("Ref"), str):
+            yield node["Ref"], ""
+        if "Fn::GetAtt" in node:
+            yield tuple(node["Fn::GetAtt"])
+        for value in node.values():
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+    elif isinstance(node, str):
+        yield from re.findall(r"\$\{(\w+)\.?([\w.]*)\}", node)
+
+
 @cache
 def tracked_files() -> tuple[Path, ...]:
     """Return every file of the repository, those not yet added included, ignored ones not."""

@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from graphlib import TopologicalSorter
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 
 from infra.package import stage_parameters
 from infra.releases import LIVE
-from tests.house.reading import FUNCTION_NAMES, ROOT, document, function_resources
+from tests.house.reading import FUNCTION_NAMES, ROOT, document, function_resources, references
 
 PYTHON = ROOT / ".local" / "tools" / "bin" / "python"
 CANARY, AT_ONCE = "ReleasePreference=Canary10Percent5Minutes", "ReleasePreference=AllAtOnce"
@@ -130,7 +130,7 @@ def test_all_at_once_needs_no_code_deploy() -> None:
 @pytest.mark.parametrize("preference", [CANARY, AT_ONCE])
 def test_no_resource_waits_for_itself(preference: str) -> None:
     resources = transformed(preference)
-    waits = {name: set(_named(body)) & set(resources) for name, body in resources.items()}
+    waits = {name: _named(body) & set(resources) for name, body in resources.items()}
 
     assert set(TopologicalSorter(waits).static_order()) == set(resources)
     # the authorizer's ARN names the alias in a text, for which CloudFormation would not wait
@@ -138,22 +138,10 @@ def test_no_resource_waits_for_itself(preference: str) -> None:
     assert "HttpApi" in waits["HttpApiTokenAuthorizerPermission"]
 
 
-def _named(node: Any) -> Iterator[str]:
-    """Yield whatever a resource's body refers to."""
-    if isinstance(node, dict):
-        depends = node.get("DependsOn", [])
-        yield from [depends] if isinstance(depends, str) else depends
-        if isinstance(node.get("Ref"), str):
-            yield node["Ref"]
-        if "Fn::GetAtt" in node:
-            yield node["Fn::GetAtt"][0]
-        for value in node.values():
-            yield from _named(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _named(value)
-    elif isinstance(node, str):
-        yield from re.findall(r"\$\{(\w+)[.}]", node)
+def _named(body: Mapping[str, Any]) -> set[str]:
+    """Return whatever a resource's body refers to."""
+    depends = body.get("DependsOn", [])
+    return {*([depends] if isinstance(depends, str) else depends), *(name for name, _ in references(body))}
 
 
 def test_prod_has_a_canary_and_the_other_stages_none() -> None:

@@ -2,26 +2,31 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 import yaml
 
+from infra.package import stage_parameters
 from siftline.settings.functions import DatabaseSettings, WorkerSettings
 from siftline.worker.template import Evaluator
-from tests.house.reading import ROOT, document, function_resources, logical_id, observability, resources, stacks, task
+from tests.house.reading import (
+    ROOT,
+    document,
+    function_resources,
+    logical_id,
+    observability,
+    references,
+    resources,
+    stacks,
+    task,
+)
 
 PARAMETERS = document()["Parameters"]
 ALL = {"DatabaseUrl": "postgresql://u:p@h/d", "QdrantUrl": "http://vectors.example:6333", "ModelBucket": "models"}
 SUBNETS = {"SubnetIds": "subnet-1,subnet-2", "SecurityGroupIds": "sg-1"}
 SECRET = "arn:aws:secretsmanager:eu-central-1:000000000000:secret:x"
-STAGES = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
-
-
-def overrides(stage: str) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in STAGES[stage]["deploy"]["parameters"]["parameter_overrides"])
 
 
 # --- rules ---
@@ -65,7 +70,7 @@ def refusals(given: Mapping[str, str]) -> list[str]:
     "given",
     [
         {},
-        *map(overrides, ("local", "staging", "prod")),
+        *map(stage_parameters, ("local", "staging", "prod")),
         ALL,
         {**ALL, **SUBNETS},
         {**SUBNETS, "VpcId": "vpc-1"},
@@ -128,9 +133,9 @@ def test_every_rule_is_broken_by_one_of_these() -> None:
         ({**ALL, "ModelBucket": ""}, {"ModelFiles"}),
         ({**ALL, "WorkerImage": "worker:1"}, {"Network", "Worker", "WorkerTask"}),
         ({**ALL, **SUBNETS, "WorkerImage": "worker:1"}, {"Worker", "WorkerTask"}),
-        (overrides("local"), set()),
-        (overrides("staging"), {"Network", "Data", "Vectors", "ModelFiles"}),
-        (overrides("prod"), {"Network", "Data", "Vectors", "ModelFiles"}),
+        (stage_parameters("local"), set()),
+        (stage_parameters("staging"), {"Network", "Data", "Vectors", "ModelFiles"}),
+        (stage_parameters("prod"), {"Network", "Data", "Vectors", "ModelFiles"}),
     ],
     ids=lambda value: json.dumps(value) if isinstance(value, dict) else " ".join(sorted(value)),
 )
@@ -150,24 +155,10 @@ def test_lambda_leaves_the_queues_to_the_worker_where_there_is_one() -> None:
         assert {mapping["Enabled"] for mapping in mappings} == {polls}
 
 
-def _attributes(node: Any) -> Iterator[tuple[str, str]]:
-    """Yield resource and attribute of every ``GetAtt``, those within texts included."""
-    if isinstance(node, dict):
-        if "Fn::GetAtt" in node:
-            yield tuple(node["Fn::GetAtt"])
-        for value in node.values():
-            yield from _attributes(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _attributes(value)
-    elif isinstance(node, str):
-        yield from re.findall(r"\$\{(\w+)\.([\w.]+)\}", node)
-
-
 @pytest.mark.parametrize("name", stacks())
 def test_a_nested_stack_is_given_what_it_asks_for_and_gives_what_it_is_asked_for(name: str) -> None:
     asked = {
-        attribute for stack, attribute in _attributes([document()["Resources"], document()["Outputs"]]) if stack == name
+        attribute for stack, attribute in references([document()["Resources"], document()["Outputs"]]) if stack == name
     }
 
     assert set(resources("AWS::CloudFormation::Stack")[name]["Parameters"]) == set(stacks()[name]["Parameters"])
