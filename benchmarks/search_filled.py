@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.processes import wait_until
 from infra.local.vectors import Vectors
 from infra.local.vectors_collection import Collection

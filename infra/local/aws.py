@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.programs import Program, answers
 from infra.local.state import private_folder, write_private
 from siftline.net.loopback import HALF_SENT_S

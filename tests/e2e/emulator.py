@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.processes import end, tethered, wait_until
 from tests.packing import ARCHITECTURE, ROOT
 

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 import boto3
 
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.state import SAMPLES_PORT
 from siftline.settings.functions import process_environment
 

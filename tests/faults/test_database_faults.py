@@ -13,7 +13,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from infra.local.postgres import EmbeddedPostgres, free_port
+from infra.local.ports import free_port
+from infra.local.postgres import EmbeddedPostgres
 from siftline.kit.db import Connection
 from siftline.operate.migrate import create_database, migrate
 from tests.faults.http_proxy import held_until

@@ -7,7 +7,7 @@ import psutil
 
 from infra.local.aws import MiniStack
 from infra.local.ministack_environment import ministack_python
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.queues import MissingQueues, create_queues, sqs_client
 from siftline.worker.template import QueueResource, Template
 from tests.stack import MINISTACK

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from infra.local.aws import MiniStack
 from infra.local.guard import guarded
 from infra.local.ministack_environment import ministack_python
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.processes import wait_until
 from infra.local.programs import answers
 from infra.local.queues import create_queues, sqs_client

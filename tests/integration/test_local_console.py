@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from infra.local import furnish
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.run import announce
 from infra.local.state import State
 from infra.local.worker_faults import OpenBreakers

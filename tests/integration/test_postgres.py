@@ -11,7 +11,7 @@ import psutil
 import psycopg
 import pytest
 
-from infra.local.postgres import EmbeddedPostgres, default_binaries, free_port
+from infra.local.postgres import EmbeddedPostgres, default_binaries
 from infra.local.processes import started_at, wait_until
 from siftline.operate.migrate import create_database
 from siftline.operate.set_up_error import SetUpError
@@ -171,7 +171,3 @@ def test_under_a_closed_folder_data_and_programs_stand_where_the_servers_user_ca
             assert _ask(server.url(), "select 1") == [(1,)]
     finally:
         shutil.rmtree(away)
-
-
-def test_a_free_port_can_be_listened_on():
-    assert 1024 < free_port() < 65536

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from infra.local import reindex as command
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.wsgi import LoopbackServer
 from siftline.analyze import reindex_store
 from siftline.analyze.reindex import Progress, Reindex, ReindexRefusedError, rebuild

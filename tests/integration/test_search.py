@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient
 
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from siftline.kit.db import Database, DatabaseUnavailableError
 from siftline.kit.errors import ConfigurationError, SiftlineError, TransientError
 from siftline.kit.ids import new_id

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from functions.search import app
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from siftline.kit.db import Database
 from siftline.models.vectors import Point, VectorIndex
 from siftline.settings.functions import environment

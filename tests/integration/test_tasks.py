@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.processes import wait_until
 from infra.local.programs import answers
 from siftline.worker.template import load

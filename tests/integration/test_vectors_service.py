@@ -14,7 +14,7 @@ import pytest
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.processes import wait_until
 from tests.vectors import serving_vectors
 

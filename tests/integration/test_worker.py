@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from infra.local.postgres import free_port
+from infra.local.ports import free_port
 from infra.local.processes import wait_until
 from infra.local.programs import answers
 from infra.local.queues import create_queues
