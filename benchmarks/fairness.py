@@ -32,11 +32,8 @@ _IMPORT_LEFT = """
 select count(*) filter (where status = 'READY')::int, count(*)::int
 from contents join items on items.content_id = contents.id where items.user_id = %s
 """
-_SCORED_SINCE = """
-select 1 from jobs join job_events on job_events.job_id = jobs.id
-where jobs.job_type = 'score_user' and jobs.subject_id = %s and job_events.event = 'completed' and job_events.at > %s
-  and jobs.claimed_at >= %s
-"""
+# Not by when its job was claimed: a claim that began before the wish may read it all the same.
+_SCORED = "select 1 from score_profiles where user_id = %s and interests = %s and applied_at is not null"
 
 
 class _Reader:
@@ -64,13 +61,12 @@ class _Reader:
     def wish(self, interests: str) -> float | None:
         """Change what one is interested in; returns the seconds until all is scored by it."""
         with psycopg.connect(self._database_url, autocommit=True) as connection:
-            [(since,)] = connection.execute("select clock_timestamp()").fetchall()
             started = time.monotonic()
             status, answer = self._client.call("PATCH", "/v1/me", {"interests": interests})
             if status != 200:
                 raise SystemExit(f"The wish was answered {status}: {answer}")
             while time.monotonic() - started < _PATIENCE_S:
-                if connection.execute(_SCORED_SINCE, [self._user_id, since, since]).fetchone():
+                if connection.execute(_SCORED, [self._user_id, interests]).fetchone():
                     return time.monotonic() - started
                 time.sleep(_LOOK_EVERY_S)
         return None
